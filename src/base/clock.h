@@ -1,0 +1,5 @@
+/* clock.h: time for measurements. */
+#ifndef SGL_BASE_CLOCK_H
+#define SGL_BASE_CLOCK_H
+double base_clock(void);   /* seconds since an arbitrary start, monotonic */
+#endif

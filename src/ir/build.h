@@ -1,0 +1,48 @@
+/* build.h: builders: one function for each op, over the rows of op.def.
+ *
+ * Elementwise builders promote dtypes and broadcast (rank from the right). Every builder takes
+ * NULL inputs and then returns NULL, keeping the first error; dims must fit the op's shape rule.
+ */
+#ifndef SGL_IR_BUILD_H
+#define SGL_IR_BUILD_H
+#include "ir/graph.h"
+
+#define UNARY(name, types, value, grad, domain, onnx, doc) Node *ir_##name(Node *x);
+#define TEST(name, types, value, domain, onnx, doc) Node *ir_##name(Node *x);
+#define BINARY(name, types, value, gx, gy, domain, onnx, doc) Node *ir_##name(Node *x, Node *y);
+#define COMPARE(name, types, value, domain, onnx, doc) Node *ir_##name(Node *x, Node *y);
+#define SELECT(name, types, value, domain, onnx, doc) Node *ir_##name(Node *x, Node *y, Node *z);
+#define OP(name, family, inputs, fn, attrs, domain, onnx, doc)
+#include "ir/op.def"
+#include "ir/op_undef.h"
+/* Any elementwise op, promoting and broadcasting as above. */
+Node *ir_elementwise(Graph *g, Op op, int nin, Node *const *in);
+
+Node *ir_const(Graph *g, Dtype dtype, int rank, const Dim *dims, double value);
+Node *ir_const_like(const Node *n, double value);      /* dtype and dims of n */
+Node *ir_iota(Graph *g, Dtype dtype, int rank, const Dim *dims, int axis);
+Node *ir_rand(Node *state, int rank, const Dim *dims, int stream, int word);
+Node *ir_cast(Node *x, Dtype dtype);                   /* x itself when it has the dtype */
+Node *ir_reshape(Node *x, int rank, const Dim *dims);  /* one dim may be DIM_INFER */
+#define DIM_INFER (INT64_MIN + 1)                      /* "the size that is left", in ir_reshape */
+Node *ir_permute(Node *x, const int *axes);            /* rank axes */
+Node *ir_swap(Node *x, int a, int b);                  /* permute that swaps two axes */
+Node *ir_broadcast(Node *x, int rank, const Dim *dims); /* NumPy rule: adds leading dims too */
+Node *ir_slice(Node *x, const Dim *start, const Dim *stop, const int64_t *step); /* step NULL: 1 */
+Node *ir_pad(Node *x, const Dim *lo, const Dim *hi, double value);
+Node *ir_flip(Node *x, int n, const int *axes);
+Node *ir_concat(int n, Node *const *x, int axis);
+Node *ir_window(Node *x, int n, const int *axes, const int64_t *size, const int64_t *stride,
+                const int64_t *dilation);
+Node *ir_fold(Node *x, int n, const int *axes, const Dim *into, const int64_t *stride,
+              const int64_t *dilation);
+Node *ir_reduce(Node *x, Op op, int n, const int *axes); /* OP_sum … OP_argmin; n = 0: x itself */
+Node *ir_dot(Node *a, Node *b);                        /* promotes; ranks and batch dims equal */
+Node *ir_gather(Node *x, Node *index, int axis);
+Node *ir_scatter_add(Node *x, Node *index, Node *updates, int axis);
+Node *ir_argsort(Node *x, int axis, bool descending);
+Node *ir_cumsum(Node *x, int axis, bool reverse);
+Node *ir_sum_to(Node *x, const Node *like);            /* undoes a broadcast by summing */
+Node *ir_pow_grad_x(Node *dy, Node *x, Node *y);       /* the two halves of pow's row */
+Node *ir_pow_grad_y(Node *dy, Node *x, Node *out);
+#endif

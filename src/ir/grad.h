@@ -1,0 +1,13 @@
+/* grad.h: reverse-mode differentiation, graph to graph.
+ *
+ * out[i] = d loss / d wrt[i], built in the same graph, with the dims and dtype of wrt[i]; zeros
+ * where loss does not depend on it. loss must be a float of rank 0 (else SGL_EGRAD, also for an
+ * integer wrt). Gradients of gradients are gradients. A cotangent that came through `where` is
+ * masked: 0 times inf beside the branch not taken is 0 (NaN-safe).
+ */
+#ifndef SGL_IR_GRAD_H
+#define SGL_IR_GRAD_H
+#include "ir/graph.h"
+
+int ir_grad(Graph *g, Node *loss, int n, Node *const *wrt, Node **out);
+#endif

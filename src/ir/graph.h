@@ -1,0 +1,93 @@
+/* graph.h: the graph: immutable, hash-consed nodes in an arena.
+ *
+ * Holds: a node never changes after ir_node returns it; equal op, inputs, attributes, dtype and
+ *        dims give the same node (the first position in the source stays); a node's inputs have
+ *        smaller ids, so id order is a topological order; nothing aliases: `assign` is an output.
+ *        Builders given a NULL input return NULL and keep the first error.
+ * Ownership: a graph owns its nodes; ir_graph_free ends them all. Ctx outlives its graphs.
+ */
+#ifndef SGL_IR_GRAPH_H
+#define SGL_IR_GRAPH_H
+#include "base/arena.h"
+#include "base/context.h"
+#include "base/vec.h"
+#include "ir/op.h"
+
+struct Node {
+    Graph *graph;
+    uint32_t id;             /* position in graph->nodes */
+    uint16_t op;             /* Op */
+    uint8_t dtype;           /* Dtype */
+    uint8_t rank;
+    uint16_t nin, nattr;
+    Src src;                 /* the user's position */
+    uint32_t region;         /* innermost composite it was made in; 0: none */
+    const Dim *dims;
+    const int64_t *attr;     /* encoded by the op's schema: I, A, T one word; F the double's bits;
+                                P, L, D a count and then the items */
+    const Node *origin;      /* the node of the graph one level up, or NULL */
+    Node *in[];
+};
+
+typedef enum InputKind { INPUT_ARG, INPUT_STATE } InputKind;
+typedef struct GraphInput { Node *node; const char *name; InputKind kind; } GraphInput;
+typedef struct GraphOutput { Node *node; const char *name; } GraphOutput;
+typedef struct GraphAssign { int input; Node *value; } GraphAssign;  /* input gets value at the end */
+
+/* A composite: a named region around primitives, for exporters, hand kernels and pictures.
+ * Regions[0] is the whole graph. */
+typedef struct Region {
+    const char *name;
+    uint32_t parent;
+    Src src;
+    int nin;
+    Node **in;               /* what it was called on */
+    Node *out;               /* what it returned; NULL while open */
+} Region;
+
+struct Graph {
+    Ctx *cx;                 /* borrowed */
+    Arena arena;
+    VEC(Node *) nodes;
+    VEC(GraphInput) inputs;
+    VEC(GraphOutput) outputs;
+    VEC(GraphAssign) assigns;
+    VEC(Region) regions;
+    Map index;               /* hash-consing */
+    Src src;                 /* given to new nodes */
+    uint32_t region;         /* given to new nodes */
+    const Node *origin;      /* given to new nodes */
+};
+
+Graph *ir_graph_new(Ctx *cx);
+void ir_graph_free(Graph *g);
+
+/* The one way to make a node. `attr` is encoded as in Node.attr; dtype and dims are inferred by
+ * the op's shape rule (leaf ops carry them as attributes; `input` is made by ir_input). */
+Node *ir_node(Graph *g, Op op, int nin, Node *const *in, const int64_t *attr, int nattr);
+/* A copy of n in g over other inputs, keeping op, attributes, source and origin = n. */
+Node *ir_node_clone(Graph *g, const Node *n, Node *const *in);
+
+Node *ir_input(Graph *g, InputKind kind, const char *name, Dtype dtype, int rank, const Dim *dims);
+int ir_output(Graph *g, Node *n, const char *name);
+int ir_assign(Graph *g, Node *input, Node *value);     /* last one wins; same dtype and dims */
+uint32_t ir_region_begin(Graph *g, const char *name, int nin, Node *const *in);
+void ir_region_end(Graph *g, uint32_t region, Node *out);
+
+/* Attributes by position in the schema. */
+int64_t ir_attr_int(const Node *n, int which);
+double ir_attr_float(const Node *n, int which);
+const int64_t *ir_attr_list(const Node *n, int which, int *count);
+const int64_t *ir_attr_named(const Node *n, const char *name);   /* first word, or NULL */
+
+/* Facts */
+static inline const OpInfo *ir_op(const Node *n) { return &OPS[n->op]; }
+bool ir_same_dims(const Node *a, const Node *b);
+bool ir_is_static(const Node *n);                      /* all dims constant */
+int64_t ir_count(const Node *n);                       /* elements; -1 when not static */
+bool ir_const_value(const Node *n, double *value);     /* const, through broadcast and reshape */
+void ir_type_text(const Node *n, Str *out);            /* "f32[64, 128]" */
+
+/* Nodes that `roots` need, in id order (so inputs come first). Marks by id; *out is the caller's. */
+int ir_reachable(const Graph *g, int nroots, Node *const *roots, uint8_t *mark_by_id);
+#endif

@@ -1,0 +1,34 @@
+/* pass.h: the pipeline, a list that can be read aloud (pass.c).
+ *
+ * Each pass is one file. Graph passes rebuild and never mutate; `fuse`, `order` and `plan` fill
+ * the Schedule. After each pass the graph is verified (knob `verify`), its time noted, and the
+ * dump hook called. To add a pass: a file, a row.
+ */
+#ifndef SGL_PASS_PASS_H
+#define SGL_PASS_PASS_H
+#include "pass/schedule.h"
+
+typedef struct PassState {
+    Ctx *cx;
+    Graph *graph;          /* current; each graph pass replaces it */
+    Schedule *schedule;    /* NULL before `fuse` */
+} PassState;
+typedef struct Pass {
+    const char *name;
+    int (*run)(PassState *);
+    const char *doc;
+} Pass;
+extern const Pass PASSES[];            /* ends with a NULL name */
+
+typedef struct PassTimes { int n; const char *name[16]; double seconds[16]; int nodes[16]; } PassTimes;
+typedef void (*PassHook)(void *arg, const char *pass, const PassState *);
+
+/* Runs the pipeline over g (takes it: ownership moves to the Schedule, or it is freed on error).
+ * `until` stops after that pass (NULL: all; a schedule without later passes has no offsets). */
+Schedule *pass_run(Graph *g, const char *until, PassTimes *times, PassHook hook, void *arg);
+
+int pass_simplify(PassState *);
+int pass_fuse(PassState *);
+int pass_order(PassState *);
+int pass_plan(PassState *);
+#endif

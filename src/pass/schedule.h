@@ -1,0 +1,50 @@
+/* schedule.h: what the passes after `simplify` produce: groups, their order, buffers.
+ *
+ * A group becomes one step of the program (concat: one for each input). A buffer holds one
+ * materialised node. Buffers of inputs, outputs and state live outside the arena; all others have
+ * an offset in it, and two buffers share bytes only when their lives (in steps) do not meet.
+ */
+#ifndef SGL_PASS_SCHEDULE_H
+#define SGL_PASS_SCHEDULE_H
+#include "ir/graph.h"
+
+typedef enum GroupKind {
+    GROUP_MAP,      /* elementwise over one index space */
+    GROUP_REDUCE,   /* reductions over one index space, with prologue and epilogue */
+    GROUP_CONCAT,   /* each input computed straight into its place */
+    GROUP_DOT,      /* one matrix product; operands may be strided views of buffers */
+    GROUP_INDEX,    /* gather, scatter_add, argsort, cumsum, fold: one node */
+    GROUP_ALIAS     /* a reshape of a whole buffer: no step, the same bytes */
+} GroupKind;
+
+typedef VEC(Node *) NodeVec;
+typedef struct Group {
+    GroupKind kind;
+    NodeVec nodes;          /* computed inside, in id order */
+    NodeVec ins;            /* materialised nodes read */
+    NodeVec outs;           /* nodes of this group that others read: each has a buffer */
+} Group;
+
+typedef enum BufferPlace { BUF_ARENA, BUF_INPUT, BUF_OUTPUT } BufferPlace;
+typedef struct Buffer {
+    Node *node;             /* first node materialised in it */
+    BufferPlace place;
+    int index;              /* which input or output */
+    size_t bytes, offset;   /* offset: BUF_ARENA only; both multiples of 128 */
+    int first, last;        /* steps between which its content matters */
+} Buffer;
+
+typedef struct Schedule {
+    Graph *graph;           /* after simplify; owned */
+    VEC(Group) groups;      /* in the order of execution once `order` ran */
+    VEC(Buffer) buffers;
+    int *buffer_of;         /* by node id: buffer, or -1 when computed inside a kernel */
+    int *group_of;          /* by node id: group, or -1 for inputs and dead nodes */
+    size_t arena_bytes;     /* peak memory of a run, known before running */
+    /* State updated in place: assign a of the graph was computed straight into the input's buffer
+     * when in_place[a], otherwise the program copies it there at the end. */
+    bool *in_place;
+} Schedule;
+
+void pass_schedule_free(Schedule *s);
+#endif

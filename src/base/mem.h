@@ -18,7 +18,8 @@ typedef struct MemStats {
 
 void *base_mem_alloc(size_t bytes);                 /* uninitialised; NULL when out of memory */
 void *base_mem_zero(size_t count, size_t size);     /* zeroed; NULL on overflow too */
-void *base_mem_resize(void *p, size_t bytes);       /* as realloc; p stays valid on NULL */
+void *base_mem_resize(void *p, size_t bytes);       /* as realloc; p stays valid on NULL;
+                                                       making smaller never fails */
 void  base_mem_free(void *p);                       /* NULL is allowed */
 void *base_mem_big(size_t bytes);                   /* 64-byte aligned, huge pages from 4 MiB,
                                                        not zeroed, padded to 128 bytes */

@@ -26,6 +26,6 @@ const char *base_intern(Interner *in, const char *text, size_t n);   /* NULL: ou
 void base_intern_free(Interner *in);
 
 /* The candidate closest to `word` by edit distance, or NULL when none is near enough to be a
- * likely slip (distance at most 2 and less than half the word). */
+ * likely slip (distance at most 2 and at most half the word). */
 const char *base_str_nearest(const char *word, const char *const *candidates, int n);
 #endif

@@ -1,0 +1,45 @@
+-- nn/attention.lua: multi-head attention (Vaswani et al., 2017).
+
+local core = require "sgl.core"
+local base = require "sgl.nn.module"
+local F = require "sgl.nn.functional"
+require "sgl.nn.layers"
+
+local M = base.M
+
+local MultiheadAttention = base.class("MultiheadAttention", {
+  doc = "Attention with several heads over [batch, time, width]. Children: q, k, v, out, each a "
+    .. "Linear(width, width).",
+  args = { { "width", "integer", "last dim" }, { "heads", "integer", "divides width" } },
+  opts = { { "causal", "boolean", false, "position i sees positions up to i only" },
+           { "bias", "boolean", true, "with biases" },
+           { "dropout", "number", 0, "on the result, in training" } },
+  returns = "module: (query, key?, value?, {mask}) -> f32[b, t, width]; key and value default to query",
+  errors = "heads that do not divide width",
+}, function(self, width, heads, o)
+  if width % heads ~= 0 then
+    core.raise("SGL_EARG", ("nn.MultiheadAttention: %d heads do not divide width %d"):format(heads, width))
+  end
+  self.heads, self.causal, self.dropout = heads, o.causal, o.dropout
+  for _, name in ipairs { "q", "k", "v", "out" } do
+    self[name] = M.Linear(width, width, { bias = o.bias })
+  end
+end)
+
+-- [b, t, width] → [b, heads, t, width / heads]
+local function split_heads(x, heads)
+  local b, t, width = table.unpack(x.shape)
+  return x:reshape(b, t, heads, width // heads):transpose(2, 3)
+end
+
+function MultiheadAttention:forward(query, key, value, o)
+  key = key or query
+  value = value or key
+  local q = split_heads(self.q(query), self.heads)
+  local k = split_heads(self.k(key), self.heads)
+  local v = split_heads(self.v(value), self.heads)
+  local y = F.scaled_dot_product_attention(q, k, v, { causal = self.causal, mask = o and o.mask })
+  local b, _, t, _ = table.unpack(y.shape)
+  y = self.out(y:transpose(2, 3):reshape(b, t, -1))
+  return F.dropout(y, self.dropout, { training = self.training })
+end

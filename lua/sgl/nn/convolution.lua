@@ -1,0 +1,169 @@
+-- nn/convolution.lua: convolution and pooling as functions on tensors.
+--
+-- Both are built on `window`, a view of sliding windows whose adjoint is `fold`: a convolution is
+-- a matrix product over windows, pooling a reduction over them, so gradients of any order come
+-- from the primitives. One-dimensional forms are the two-dimensional ones on height 1.
+
+local core = require "sgl.core"
+local api = require "sgl.api"
+local F = require "sgl.nn.functional"
+
+-- An option that is one number for both dims, or a list of two.
+local function pair(name, option, v)
+  if math.type(v) == "integer" then return { v, v } end
+  if type(v) == "table" and #v == 2 then return v end
+  core.raise("SGL_EARG", ("%s: %s must be an integer or a list of two"):format(name, option))
+end
+
+local function shape_text(x) return ("%s[%s]"):format(x.dtype, table.concat(x.shape, ", ")) end
+
+local function pad_images(x, pad, value)
+  if pad[1] == 0 and pad[2] == 0 then return x end
+  local both = { 0, 0, pad[1], pad[2] }
+  return core.apply("pad", x, { lo = both, hi = both, value = value })
+end
+
+-- [n, c, h, w] → [n, c, oh, ow, kh, kw]
+local function windows(name, x, kernel, o, fill)
+  local stride, dilation = pair(name, "stride", o.stride), pair(name, "dilation", o.dilation or 1)
+  local pad = pair(name, "padding", o.padding)
+  for i = 1, 2 do
+    if stride[i] < 1 or dilation[i] < 1 or pad[i] < 0 then
+      core.raise("SGL_EARG", name .. ": stride and dilation must be at least 1, padding at least 0")
+    end
+    local room = x.shape[2 + i] + 2 * pad[i]
+    if room < dilation[i] * (kernel[i] - 1) + 1 then
+      core.raise("SGL_ESHAPE", ("%s: a kernel of %d (dilation %d) is larger than dim %d of %s with padding %d")
+        :format(name, kernel[i], dilation[i], 2 + i, shape_text(x), pad[i]))
+    end
+  end
+  return core.apply("window", pad_images(x, pad, fill),
+    { dims = { 3, 4 }, size = kernel, stride = stride, dilation = dilation })
+end
+
+local function check_conv(name, x, weight, groups)
+  local xs, ws = x.shape, weight.shape
+  if #xs ~= 4 or #ws ~= 4 then
+    core.raise("SGL_ESHAPE", ("%s: needs x [n, c, h, w] and weight [out, in, kh, kw], got %s and %s")
+      :format(name, shape_text(x), shape_text(weight)))
+  end
+  if xs[2] ~= ws[2] * groups or ws[1] % groups ~= 0 then
+    core.raise("SGL_ESHAPE", ("%s: channels do not fit: %s has %d, weight %s with %d group(s) wants %d")
+      :format(name, shape_text(x), xs[2], shape_text(weight), groups, ws[2] * groups))
+  end
+end
+
+local CONV_OPTS = {
+  { "stride", "integer|table", 1, "step of the window" },
+  { "padding", "integer|table", 0, "zeros added on each side" },
+  { "dilation", "integer|table", 1, "distance between taps" },
+  { "groups", "integer", 1, "channel groups that do not see each other" },
+}
+
+local function conv2d(name, x, weight, bias, o)
+  check_conv(name, x, weight, o.groups)
+  local n, g = x.shape[1], o.groups
+  local out, per, kh, kw = table.unpack(weight.shape)
+  local w = windows(name, x, { kh, kw }, o, 0)
+  local oh, ow = w.shape[3], w.shape[4]
+  -- [g, n·oh·ow, per·kh·kw] · [g, per·kh·kw, out/g]
+  local patches = w:reshape(n, g, per, oh, ow, kh, kw):permute(2, 1, 4, 5, 3, 6, 7)
+    :reshape(g, n * oh * ow, per * kh * kw)
+  local taps = weight:reshape(g, out // g, per * kh * kw):transpose(2, 3)
+  local y = core.apply("dot", { patches, taps }, {})
+  y = y:reshape(g, n, oh, ow, out // g):permute(2, 1, 5, 3, 4):reshape(n, out, oh, ow)
+  return bias and y + bias:reshape(1, out, 1, 1) or y
+end
+
+api.fn(F, "conv2d", {
+  doc = "Cross-correlation of images with a bank of kernels, as convolution layers mean it.",
+  args = { { "x", "tensor", "f32[n, c, h, w]" }, { "weight", "tensor", "f32[out, c/groups, kh, kw]" },
+           { "bias", "tensor?", "f32[out]" } },
+  opts = CONV_OPTS,
+  returns = "tensor, f32[n, out, oh, ow], oh = (h + 2·padding - dilation·(kh - 1) - 1) // stride + 1",
+  errors = "channels that do not fit, a kernel larger than the padded image",
+}, function(x, weight, bias, o)
+  return core.region("conv2d", { x, weight, bias }, conv2d, "conv2d", x, weight, bias, o)
+end)
+
+-- Options of a one-dimensional op as those of the two-dimensional one on height 1.
+local function on_height_one(o)
+  local flat = { groups = o.groups, stride = { 1, o.stride }, padding = { 0, o.padding } }
+  if o.dilation then flat.dilation = { 1, o.dilation } end
+  return flat
+end
+
+api.fn(F, "conv1d", {
+  doc = "Cross-correlation of sequences with a bank of kernels.",
+  args = { { "x", "tensor", "f32[n, c, l]" }, { "weight", "tensor", "f32[out, c/groups, k]" },
+           { "bias", "tensor?", "f32[out]" } },
+  opts = {
+    { "stride", "integer", 1, "step of the window" },
+    { "padding", "integer", 0, "zeros added on each side" },
+    { "dilation", "integer", 1, "distance between taps" },
+    { "groups", "integer", 1, "channel groups that do not see each other" },
+  },
+  returns = "tensor, f32[n, out, ol]",
+  errors = "channels that do not fit, a kernel longer than the padded sequence",
+}, function(x, weight, bias, o)
+  if x.ndim ~= 3 or weight.ndim ~= 3 then
+    core.raise("SGL_ESHAPE", ("conv1d: needs x [n, c, l] and weight [out, in, k], got %s and %s")
+      :format(shape_text(x), shape_text(weight)))
+  end
+  return core.region("conv1d", { x, weight, bias }, function()
+    return conv2d("conv1d", x:unsqueeze(3), weight:unsqueeze(3), bias, on_height_one(o)):squeeze(3)
+  end)
+end)
+
+local POOL_OPTS = {
+  { "stride", "integer|table?", nil, "step of the window; default: its size" },
+  { "padding", "integer|table", 0, "elements added on each side; they never win and count as 0" },
+}
+
+local function pool2d(name, x, size, o, fill, reduce)
+  if x.ndim ~= 4 then
+    core.raise("SGL_ESHAPE", ("%s: needs x [n, c, h, w], got %s"):format(name, shape_text(x)))
+  end
+  local kernel = pair(name, "size", size)
+  local w = windows(name, x, kernel, { stride = o.stride or kernel, padding = o.padding }, fill)
+  return reduce(w)
+end
+
+local POOLS = {
+  max = { -math.huge, function(w) return w:amax({ -2, -1 }) end, "Largest element of each window." },
+  avg = { 0, function(w) return w:mean({ -2, -1 }) end,
+          "Mean of each window; padding counts, as PyTorch's default." },
+}
+for _, kind in ipairs { "max", "avg" } do
+  local fill, reduce, doc = table.unpack(POOLS[kind])
+  api.fn(F, kind .. "_pool2d", {
+    doc = doc,
+    args = { { "x", "tensor", "f32[n, c, h, w]" }, { "size", "integer|table", "of the window" } },
+    opts = POOL_OPTS,
+    returns = "tensor, f32[n, c, oh, ow]",
+    errors = "a window larger than the padded image",
+  }, function(x, size, o)
+    local name = kind .. "_pool2d"
+    return core.region(name, { x }, pool2d, name, x, size, o, fill, reduce)
+  end)
+
+  api.fn(F, kind .. "_pool1d", {
+    doc = doc,
+    args = { { "x", "tensor", "f32[n, c, l]" }, { "size", "integer", "of the window" } },
+    opts = { { "stride", "integer?", nil, "step of the window; default: its size" },
+             { "padding", "integer", 0, "elements added on each side" } },
+    returns = "tensor, f32[n, c, ol]",
+    errors = "a window longer than the padded sequence",
+  }, function(x, size, o)
+    local name = kind .. "_pool1d"
+    if x.ndim ~= 3 then
+      core.raise("SGL_ESHAPE", ("%s: needs x [n, c, l], got %s"):format(name, shape_text(x)))
+    end
+    local flat = { stride = { 1, o.stride or size }, padding = { 0, o.padding } }
+    return core.region(name, { x }, function()
+      return pool2d(name, x:unsqueeze(3), { 1, size }, flat, fill, reduce):squeeze(3)
+    end)
+  end)
+end
+
+return F

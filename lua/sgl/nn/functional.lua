@@ -1,0 +1,226 @@
+-- nn/functional.lua: activations, normalisations, linear maps and dropout as functions on tensors.
+--
+-- Each is recorded as a composite (core.region) so that exporters, hand-written kernels and
+-- pictures see its name around the primitives. Shapes follow PyTorch: features last for linear
+-- and layer_norm, [n, c, …] for convolution, pooling, batch_norm and group_norm.
+
+local core = require "sgl.core"
+local api = require "sgl.api"
+local create = require "sgl.tensor.create"
+
+local F = api.module("nn.functional", "Activations, normalisations and linear maps as functions")
+
+local X = { "x", "tensor", "any shape" }
+
+local function activation(name, doc, formula)
+  api.fn(F, name, { doc = doc, args = { X }, returns = "tensor, shape of x" }, function(x)
+    return core.region(name, { x }, formula, x)
+  end)
+end
+
+activation("relu", "max(x, 0).", function(x) return x:maximum(0) end)
+activation("tanh", "Hyperbolic tangent.", function(x) return x:tanh() end)
+activation("sigmoid", "1 / (1 + exp(-x)).", function(x) return x:sigmoid() end)
+activation("silu", "x · sigmoid(x), also called swish.", function(x) return x * x:sigmoid() end)
+activation("softplus", "log(1 + exp(x)), without overflow.", function(x)
+  return x:maximum(0) + (-x:abs()):exp():log1p()
+end)
+
+local SQRT_HALF, SQRT_2_BY_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
+local GELU = {
+  none = function(x) return x * 0.5 * ((x * SQRT_HALF):erf() + 1) end,
+  tanh = function(x) return x * 0.5 * (((x + x * x * x * 0.044715) * SQRT_2_BY_PI):tanh() + 1) end,
+}
+api.fn(F, "gelu", {
+  doc = "Gaussian error linear unit, x · Φ(x) (Hendrycks and Gimpel, 2016).",
+  args = { X },
+  opts = { { "approximate", "string", "none", "none: by erf; tanh: the tanh form" } },
+  returns = "tensor, shape of x",
+  errors = "another value of approximate",
+}, function(x, o)
+  local formula = GELU[o.approximate]
+  if not formula then
+    core.raise("SGL_EARG", ("nn.functional.gelu: approximate must be 'none' or 'tanh', not '%s'")
+      :format(o.approximate))
+  end
+  return core.region(o.approximate == "tanh" and "gelu_tanh" or "gelu", { x }, formula, x)
+end)
+
+api.fn(F, "softmax", {
+  doc = "exp(x) divided by its sum along a dim.",
+  args = { X, { "dim", "integer?", "default -1" } },
+  returns = "tensor, shape of x",
+}, function(x, dim) return x:softmax(dim or -1) end)
+
+api.fn(F, "log_softmax", {
+  doc = "Logarithm of softmax along a dim, without overflow.",
+  args = { X, { "dim", "integer?", "default -1" } },
+  returns = "tensor, shape of x",
+}, function(x, dim) return x:log_softmax(dim or -1) end)
+
+api.fn(F, "dropout", {
+  doc = "Zeroes elements with probability p and scales the others by 1 / (1 - p).",
+  args = { X, { "p", "number", "probability, in [0, 1)" } },
+  opts = { { "training", "boolean", true, "false: x as it is" } },
+  returns = "tensor, shape of x",
+  errors = "p outside [0, 1)",
+}, function(x, p, o)
+  if not (p >= 0 and p < 1) then
+    core.raise("SGL_EARG", ("nn.functional.dropout: p must be in [0, 1), not %g"):format(p))
+  end
+  if p == 0 or not o.training then return x end
+  return core.region("dropout", { x }, function()
+    local keep = core.rand(x.shape, 1):ge(p)
+    return keep:where(x * (1 / (1 - p)), 0)
+  end)
+end)
+
+api.fn(F, "linear", {
+  doc = "x · weightᵀ + bias over the last dim.",
+  args = { { "x", "tensor", "f32[…, in]" }, { "weight", "tensor", "f32[out, in]" },
+           { "bias", "tensor?", "f32[out]" } },
+  returns = "tensor, f32[…, out]",
+  errors = "the last dim of x is not `in`",
+}, function(x, weight, bias)
+  return core.region("linear", { x, weight, bias }, function()
+    local y = x:matmul(weight:t())
+    return bias and y + bias or y
+  end)
+end)
+
+api.fn(F, "embedding", {
+  doc = "Rows of a table by index.",
+  args = { { "index", "tensor", "integers from 0, any shape" }, { "weight", "tensor", "f32[n, d]" } },
+  returns = "tensor, f32[…, d]",
+  errors = "an index outside [0, n), when the step runs",
+}, function(index, weight)
+  return core.region("embedding", { index, weight }, function()
+    return core.apply("gather", { weight, index }, { dim = 1 })
+  end)
+end)
+
+-- The last k dims as a list of positions, checked against the shape that a norm was made for.
+local function trailing(name, x, shape)
+  local dims, own = {}, x.shape
+  for i = 1, #shape do
+    dims[i] = i - 1 - #shape
+    if own[#own - #shape + i] ~= shape[i] then
+      core.raise("SGL_ESHAPE", ("%s: made for [%s] at the end, got %s[%s]"):format(name,
+        table.concat(shape, ", "), x.dtype, table.concat(own, ", ")))
+    end
+  end
+  return dims
+end
+
+api.fn(F, "layer_norm", {
+  doc = "(x - mean) / sqrt(variance + eps) over the trailing dims, then scale and shift "
+    .. "(Ba, Kiros and Hinton, 2016). The variance is the biased one.",
+  args = { { "x", "tensor", "f32[…, shape]" }, { "shape", "table", "sizes of the trailing dims" },
+           { "weight", "tensor?", "f32[shape]" }, { "bias", "tensor?", "f32[shape]" } },
+  opts = { { "eps", "number", 1e-5, "added to the variance" } },
+  returns = "tensor, shape of x",
+  errors = "trailing dims that are not `shape`",
+}, function(x, shape, weight, bias, o)
+  local dims = trailing("layer_norm", x, shape)
+  return core.region("layer_norm", { x, weight, bias }, function()
+    local d = x - x:mean(dims, { keepdim = true })
+    local y = d * ((d * d):mean(dims, { keepdim = true }) + o.eps):rsqrt()
+    if weight then y = y * weight end
+    if bias then y = y + bias end
+    return y
+  end)
+end)
+
+api.fn(F, "rms_norm", {
+  doc = "x / sqrt(mean(x²) + eps) over the trailing dims, then scale (Zhang and Sennrich, 2019).",
+  args = { { "x", "tensor", "f32[…, shape]" }, { "shape", "table", "sizes of the trailing dims" },
+           { "weight", "tensor?", "f32[shape]" } },
+  opts = { { "eps", "number", 1e-6, "added to the mean of squares" } },
+  returns = "tensor, shape of x",
+  errors = "trailing dims that are not `shape`",
+}, function(x, shape, weight, o)
+  local dims = trailing("rms_norm", x, shape)
+  return core.region("rms_norm", { x, weight }, function()
+    local y = x * ((x * x):mean(dims, { keepdim = true }) + o.eps):rsqrt()
+    return weight and y * weight or y
+  end)
+end)
+
+-- A vector over channels, shaped to broadcast against [n, c, …] of the given rank.
+local function by_channel(v, rank)
+  local shape = { 1, v.shape[1] }
+  for i = 3, rank do shape[i] = 1 end
+  return v:reshape(table.unpack(shape))
+end
+
+api.fn(F, "group_norm", {
+  doc = "Normalises each group of channels of each sample (Wu and He, 2018).",
+  args = { { "x", "tensor", "f32[n, c, …]" }, { "groups", "integer", "divides c" },
+           { "weight", "tensor?", "f32[c]" }, { "bias", "tensor?", "f32[c]" } },
+  opts = { { "eps", "number", 1e-5, "added to the variance" } },
+  returns = "tensor, shape of x",
+  errors = "groups that do not divide c",
+}, function(x, groups, weight, bias, o)
+  local shape = x.shape
+  if #shape < 2 or shape[2] % groups ~= 0 then
+    core.raise("SGL_ESHAPE", ("group_norm: %d groups do not divide the channels of %s[%s]"):format(
+      groups, x.dtype, table.concat(shape, ", ")))
+  end
+  return core.region("group_norm", { x, weight, bias }, function()
+    local g = x:reshape(shape[1], groups, -1)
+    local d = g - g:mean(-1, { keepdim = true })
+    local y = d * ((d * d):mean(-1, { keepdim = true }) + o.eps):rsqrt()
+    y = y:reshape(table.unpack(shape))
+    if weight then y = y * by_channel(weight, #shape) end
+    if bias then y = y + by_channel(bias, #shape) end
+    return y
+  end)
+end)
+
+api.fn(F, "batch_norm", {
+  doc = "Normalises each channel with the given statistics (Ioffe and Szegedy, 2015).",
+  args = { { "x", "tensor", "f32[n, c, …]" }, { "mean", "tensor", "f32[c]" },
+           { "variance", "tensor", "f32[c]" }, { "weight", "tensor?", "f32[c]" },
+           { "bias", "tensor?", "f32[c]" } },
+  opts = { { "eps", "number", 1e-5, "added to the variance" } },
+  returns = "tensor, shape of x",
+}, function(x, mean, variance, weight, bias, o)
+  return core.region("batch_norm", { x, mean, variance, weight, bias }, function()
+    local rank = x.ndim
+    local y = (x - by_channel(mean, rank)) * (by_channel(variance, rank) + o.eps):rsqrt()
+    if weight then y = y * by_channel(weight, rank) end
+    if bias then y = y + by_channel(bias, rank) end
+    return y
+  end)
+end)
+
+api.fn(F, "scaled_dot_product_attention", {
+  doc = "softmax(q · kᵀ / sqrt(d)) · v (Vaswani et al., 2017).",
+  args = { { "q", "tensor", "f32[…, t, d]" }, { "k", "tensor", "f32[…, s, d]" },
+           { "v", "tensor", "f32[…, s, e]" } },
+  opts = { { "causal", "boolean", false, "position i sees positions up to i only" },
+           { "mask", "tensor?", nil, "bool, broadcasts to [t, s]; false hides" },
+           { "scale", "number?", nil, "instead of 1 / sqrt(d)" } },
+  returns = "tensor, f32[…, t, e]",
+  errors = "shapes that do not fit",
+}, function(q, k, v, o)
+  return core.region("attention", { q, k, v, o.mask }, function()
+    local scale = o.scale or 1 / math.sqrt(q.shape[#q.shape])
+    local scores = q:matmul(k:transpose(-1, -2)) * scale
+    if o.causal then
+      local t, s = q.shape[#q.shape - 1], k.shape[#k.shape - 1]
+      local seen = core.iota({ t, s }, 2, "i32"):le(core.iota({ t, s }, 1, "i32"))
+      scores = seen:where(scores, -math.huge)
+    end
+    if o.mask then scores = o.mask:where(scores, -math.huge) end
+    return scores:softmax(-1):matmul(v)
+  end)
+end)
+
+api.fn(F, "one_hot", {
+  doc = "1 at the index, 0 elsewhere, along a new last dim.",
+  args = { { "index", "tensor", "integers from 0" }, { "classes", "integer", "size of the new dim" } },
+  returns = "tensor, i32[…, classes]",
+}, function(index, classes) return create.one_hot(index, classes) end)
+
+return F

@@ -1,0 +1,52 @@
+-- nn/images.lua: convolution and pooling layers.
+
+local base = require "sgl.nn.module"
+local F = require "sgl.nn.convolution"
+local layers = require "sgl.nn.layers"
+
+local function kernel_of(size, rank)
+  if type(size) == "table" then return size end
+  local list = {}
+  for i = 1, rank do list[i] = size end
+  return list
+end
+
+for _, rank in ipairs { 1, 2 } do
+  local shape = rank == 1 and "[n, c, l]" or "[n, c, h, w]"
+  local size = rank == 1 and "integer" or "integer|table"
+  local conv = F["conv" .. rank .. "d"]
+
+  local Conv = base.class("Conv" .. rank .. "d", {
+    doc = "Convolution. Parameters: weight f32[outputs, inputs/groups, kernel…], bias f32[outputs].",
+    args = { { "inputs", "integer", "channels of x" }, { "outputs", "integer", "channels of y" },
+             { "kernel", size, "size of the kernel" } },
+    opts = { { "stride", size, 1, "step of the window" },
+             { "padding", size, 0, "zeros added on each side" },
+             { "dilation", size, 1, "distance between taps" },
+             { "groups", "integer", 1, "channel groups that do not see each other" },
+             { "bias", "boolean", true, "with a bias" }, layers.INIT, layers.DTYPE },
+    returns = "module: f32" .. shape .. " -> f32[n, outputs, …]",
+    errors = "channels that do not fit, groups that do not divide them, too large a kernel",
+  }, function(self, inputs, outputs, kernel, o)
+    local weight = { outputs, inputs // o.groups, table.unpack(kernel_of(kernel, rank)) }
+    layers.weight_and_bias(self, weight, o)
+    self.settings = { stride = o.stride, padding = o.padding, dilation = o.dilation,
+                      groups = o.groups }
+  end)
+  function Conv:forward(x) return conv(x, self.weight, self.bias, self.settings) end
+
+  for _, kind in ipairs { "Max", "Avg" } do
+    local pool = F[kind:lower() .. "_pool" .. rank .. "d"]
+    local Pool = base.class(kind .. "Pool" .. rank .. "d", {
+      doc = (kind == "Max" and "Largest element" or "Mean") .. " of each window.",
+      args = { { "size", size, "of the window" } },
+      opts = { { "stride", size .. "?", nil, "step of the window; default: its size" },
+               { "padding", size, 0, "elements added on each side" } },
+      returns = "module: f32" .. shape .. " -> f32[n, c, …]",
+      errors = "a window larger than the padded input",
+    }, function(self, window, o)
+      self.size, self.settings = window, { stride = o.stride, padding = o.padding }
+    end)
+    function Pool:forward(x) return pool(x, self.size, self.settings) end
+  end
+end

@@ -1,0 +1,279 @@
+-- nn/module.lua: modules: objects with parameters, buffers and children, in the order in which
+-- their fields were first assigned.
+--
+-- Holds: a field is found by what it is when asked, not when assigned: a tensor made by
+-- nn.parameter is a parameter, another tensor is a buffer, a module or a list of modules holds
+-- children. Fields live in the module's own table, so reading one costs a table access. The names
+-- are PyTorch's, list positions count from 1.
+
+local core = require "sgl.core"
+local api = require "sgl.api"
+
+local M = api.module("nn", "Modules, layers, losses and initialisers")
+local Module = api.class(M, "Module", { doc = "Base of every layer and model; nn.module makes "
+  .. "classes of it." })
+
+local is_parameter = setmetatable({}, { __mode = "k" })   -- tensor -> true
+local order_of = setmetatable({}, { __mode = "k" })       -- module -> list of field names
+local facts_of = setmetatable({}, { __mode = "k" })       -- module -> {class, file, line, name}
+
+local function is_module(v) return type(v) == "table" and order_of[v] ~= nil end
+
+-- A field's first assignment. It fixes the field's place, and names a child that has no name yet.
+local function register(self, key, value)
+  local order = order_of[self]
+  order[#order + 1] = key
+  rawset(self, key, value)
+  if is_module(value) and not facts_of[value].name then facts_of[value].name = tostring(key) end
+end
+
+local function call(self, ...) return self:forward(...) end
+
+-- name, value pairs of what a module holds itself: its fields, then the items of plain lists.
+local function fields(self)
+  local list = {}
+  local function add(name, value, depth)
+    if core.is_tensor(value) or is_module(value) then
+      list[#list + 1] = { name, value }
+    elseif type(value) == "table" and not getmetatable(value) and depth < 8 then
+      for i, item in ipairs(value) do add(name .. "." .. i, item, depth + 1) end
+    end
+  end
+  for _, key in ipairs(order_of[self]) do
+    if key ~= "training" then add(tostring(key), rawget(self, key), 0) end
+  end
+  return list
+end
+
+-- Calls visit(name, value, owner, key) for every tensor and module below, parents first.
+local function walk(self, prefix, visit)
+  for _, field in ipairs(fields(self)) do
+    local name, value = prefix .. field[1], field[2]
+    visit(name, value, self)
+    if is_module(value) then walk(value, name .. ".", visit) end
+  end
+end
+
+-- An iterator over {name, value} pairs; with `shared` false each value comes once.
+local function pairs_of(list)
+  local i = 0
+  return function()
+    i = i + 1
+    if list[i] then return list[i][1], list[i][2] end
+  end
+end
+
+local function collect(self, accept, keep_shared)
+  local list, seen = {}, {}
+  walk(self, "", function(name, value)
+    if accept(value) and (keep_shared or not seen[value]) then
+      seen[value] = true
+      list[#list + 1] = { name, value }
+    end
+  end)
+  return list
+end
+
+local function accept_parameter(v) return is_parameter[v] end
+local function accept_buffer(v) return core.is_tensor(v) and not is_parameter[v] end
+
+local function seconds(list)
+  local values = {}
+  for i, item in ipairs(list) do values[i] = item[2] end
+  return values
+end
+
+local function method(name, row, fn) api.method(Module, name, row, fn) end
+
+method("forward", { doc = "What calling the module computes; every class defines its own.",
+  args = { { "...", "any...", "" } }, returns = "what the class says" }, function(self)
+  core.raise("SGL_ESTATE", ("nn.%s has no forward"):format(facts_of[self].class),
+    ("define function %s:forward(...)"):format(facts_of[self].class))
+end)
+method("named_parameters", { doc = "Iterates over name, parameter in order of assignment; a shared "
+  .. "parameter comes once, under its first name.", returns = "iterator" },
+  function(self) return pairs_of(collect(self, accept_parameter)) end)
+method("parameters", { doc = "The parameters as a list, each once.", returns = "list of tensors" },
+  function(self) return seconds(collect(self, accept_parameter)) end)
+method("named_buffers", { doc = "Iterates over name, tensor for tensors that are no parameters.",
+  returns = "iterator" }, function(self) return pairs_of(collect(self, accept_buffer)) end)
+method("buffers", { doc = "The tensors that are no parameters, as a list.",
+  returns = "list of tensors" }, function(self) return seconds(collect(self, accept_buffer)) end)
+method("named_modules", { doc = "Iterates over name, module, itself first under the name ''.",
+  returns = "iterator" }, function(self)
+  local list = collect(self, is_module)
+  table.insert(list, 1, { "", self })
+  return pairs_of(list)
+end)
+method("children", { doc = "The modules held directly, as a list.", returns = "list of modules" },
+  function(self)
+    local list = {}
+    for _, field in ipairs(fields(self)) do
+      if is_module(field[2]) then list[#list + 1] = field[2] end
+    end
+    return list
+  end)
+method("apply", { doc = "Calls fn(module) for every module below and then itself.",
+  args = { { "fn", "function", "" } }, returns = "the module" }, function(self, fn)
+  for _, child in ipairs(self:children()) do child:apply(fn) end
+  fn(self)
+  return self
+end)
+method("train", { doc = "Sets training mode (dropout, batch statistics), below too.",
+  args = { { "on", "boolean?", "default true" } }, returns = "the module" }, function(self, on)
+  return self:apply(function(m) rawset(m, "training", on ~= false) end)
+end)
+method("eval", { doc = "Sets evaluation mode, below too.", returns = "the module" },
+  function(self) return self:train(false) end)
+method("count", { doc = "Number of elements of all parameters.", returns = "integer" },
+  function(self)
+    local n = 0
+    for _, p in ipairs(self:parameters()) do n = n + p:numel() end
+    return n
+  end)
+method("to", { doc = "Casts parameters and buffers of float type to a dtype.",
+  args = { { "dtype", "string", "a float dtype" } }, returns = "the module" },
+  function(self, dtype)
+    local cast = {}
+    walk(self, "", function(name, value, owner)
+      if not core.is_tensor(value) or not value:is_floating_point() then return end
+      local key = name:match("[^.]+$")
+      if not cast[value] then
+        cast[value] = core.from_bytes(value:to(dtype):bytes(), dtype, value.shape)
+        is_parameter[cast[value]] = is_parameter[value]
+      end
+      if rawget(owner, key) then rawset(owner, key, cast[value]) end
+    end)
+    return self
+  end)
+
+method("state_dict", { doc = "Parameters and buffers by name. The list part of the table holds "
+  .. "the names in order; values are the tensors themselves, not copies.",
+  returns = "table: name -> tensor, and names from 1" }, function(self)
+  local dict = {}
+  for _, item in ipairs(collect(self, core.is_tensor, true)) do
+    dict[#dict + 1] = item[1]
+    dict[item[1]] = item[2]
+  end
+  return dict
+end)
+
+local function shape_text(t) return ("%s[%s]"):format(t.dtype, table.concat(t.shape, ", ")) end
+
+method("load_state_dict", {
+  doc = "Copies values by name into parameters and buffers.",
+  args = { { "dict", "table", "name -> tensor, as state_dict or sgl.load gives" } },
+  opts = { { "strict", "boolean", true, "names must be the same on both sides" } },
+  returns = "the module",
+  errors = "a missing or unexpected name (strict), a shape or dtype that differs",
+}, function(self, dict, o)
+  local own, pending, missing = self:state_dict(), {}, {}
+  for _, name in ipairs(own) do
+    local from, to = dict[name], own[name]
+    if not from then
+      missing[#missing + 1] = name
+    else
+      if shape_text(from) ~= shape_text(to) then
+        core.raise("SGL_ESHAPE", ("load_state_dict: '%s' is %s here and %s in the dict")
+          :format(name, shape_text(to), shape_text(from)))
+      end
+      pending[#pending + 1] = { to, from }
+    end
+  end
+  if o.strict then
+    if #missing > 0 then
+      core.raise("SGL_EARG", "load_state_dict: missing: " .. table.concat(missing, ", "),
+        "pass { strict = false } to load what is there")
+    end
+    local extra = {}
+    for name in pairs(dict) do
+      if type(name) == "string" and not own[name] then extra[#extra + 1] = name end
+    end
+    if #extra > 0 then
+      table.sort(extra)
+      core.raise("SGL_EARG", "load_state_dict: unexpected: " .. table.concat(extra, ", "),
+        "pass { strict = false } to ignore them")
+    end
+  end
+  for _, p in ipairs(pending) do p[1]:assign(p[2]) end
+  return self
+end)
+
+local function describe(self, indent)
+  local lines = {}
+  for _, field in ipairs(fields(self)) do
+    if is_module(field[2]) then
+      lines[#lines + 1] = ("%s  (%s): %s"):format(indent, field[1],
+        describe(field[2], indent .. "  "))
+    end
+  end
+  local head = "nn." .. facts_of[self].class .. (self.extra_text and self:extra_text() or "")
+  if #lines == 0 then return head end
+  return head .. " {\n" .. table.concat(lines, "\n") .. "\n" .. indent .. "}"
+end
+
+local function module_text(self) return describe(self, "") end
+
+-- A class: a table of methods that is called to make an object. `row` documents it; user classes
+-- have none and take their arguments as they come.
+local function new_class(name, constructor, row)
+  local class, check = {}, nil
+  if row then class, check = api.class(M, name, row) end
+  local meta = {
+    __index = class, __newindex = register, __call = call, __tostring = module_text,
+    __name = "nn." .. name,
+  }
+  local function build(...)
+    local self = {}
+    order_of[self] = {}
+    local file, line = core.position()
+    facts_of[self] = { class = name, file = file, line = line }
+    setmetatable(self, meta)
+    self.training = true
+    constructor(self, ...)
+    return self
+  end
+  return setmetatable(class, {
+    __index = Module, __name = "nn." .. name,
+    __call = function(_, ...)
+      if check then return build(check(...)) end
+      return build(...)
+    end,
+  })
+end
+
+api.fn(M, "module", {
+  doc = "A new class of modules. The constructor receives the object and then the arguments of "
+    .. "the call; fields that are tensors or modules are registered. Define Class:forward(...).",
+  args = { { "name", "string", "shown in messages" }, { "constructor", "function", "fn(self, ...)" } },
+  returns = "class: call it to make an object",
+}, function(name, constructor) return new_class(name, constructor) end)
+
+api.fn(M, "parameter", {
+  doc = "Marks a tensor as trainable: a module that holds it lists it among its parameters.",
+  args = { { "value", "tensor", "of a float dtype" } },
+  returns = "tensor, the same",
+  errors = "an integer tensor",
+}, function(value)
+  if not value:is_floating_point() then
+    core.raise("SGL_EDTYPE", ("nn.parameter: needs a float tensor, got %s"):format(shape_text(value)),
+      "convert it with :float(), or register it as a buffer by plain assignment")
+  end
+  is_parameter[value] = true
+  return value
+end)
+
+-- A documented class of this library.
+local function class(name, row, constructor) return new_class(name, constructor, row) end
+
+-- Where a module was made and what it is called, for messages.
+local function made_at(self)
+  local f = facts_of[self]
+  local called = f.name and (' "%s"'):format(f.name) or ""
+  return ("%s:%d (nn.%s%s)"):format(f.file or "?", f.line or 0, f.class, called)
+end
+
+return {
+  M = M, Module = Module, class = class, is_module = is_module, made_at = made_at,
+  is_parameter = function(t) return is_parameter[t] == true end,
+}

@@ -1,0 +1,208 @@
+-- optim: optimizers and schedules (sgl.optim).
+--
+-- An optimizer holds parameters in groups, and for each parameter its state tensors. A step is
+-- tensor arithmetic that ends in assigns, so inside sgl.compile it is part of the graph. The
+-- learning rate is a tensor that the step reads: setting it never recompiles.
+
+local core = require "sgl.core"
+local api = require "sgl.api"
+local create = require "sgl.tensor.create"
+local rules = require "sgl.optim.rules"
+local clip = require "sgl.optim.clip"
+local schedule = require "sgl.optim.schedule"
+
+local M = clip.M
+M.schedule = schedule.M
+
+local Optimizer = api.class(M, "Optimizer", { doc = "Base of the optimizers. Fields: params, the "
+  .. "parameters in order; steps, the number of steps made (i32, 0-d)." })
+
+local function number_tensor(v) return core.tensor(v + 0.0, "f32") end
+
+-- Splits `params` (a list of tensors, or of groups {params = {…}, option = …}) into groups of
+-- {params, options}.
+local function groups_of(full, opts, params, defaults)
+  local groups = {}
+  if #params == 0 then
+    core.raise("SGL_EARG", full .. ": the list of parameters is empty",
+      "pass model:parameters(); a module registers what is assigned to its fields")
+  end
+  for i, entry in ipairs(params) do
+    if core.is_tensor(entry) then
+      if i == 1 then groups[1] = { params = {}, options = defaults } end
+      if not groups[1] or groups[1].options ~= defaults then
+        core.raise("SGL_EARG", full .. ": parameters and groups are mixed in one list")
+      end
+      table.insert(groups[1].params, entry)
+    elseif type(entry) == "table" and type(entry.params) == "table" then
+      local own = {}
+      for k, v in pairs(defaults) do own[k] = v end
+      for k, v in pairs(entry) do if k ~= "params" then own[k] = v end end
+      groups[i] = { params = entry.params, options = api.options(full, opts, own) }
+    else
+      core.raise("SGL_EARG", ("%s: item %d of the parameters is neither a tensor nor a group with a "
+        .. "list `params`"):format(full, i))
+    end
+  end
+  return groups
+end
+
+local function make_state(rule, p, h)
+  local state = {}
+  for _, name in ipairs(rule.state(h)) do state[name] = create.zeros_like(p):realize() end
+  return state
+end
+
+local function build(rule, full, opts, params, defaults)
+  local self = setmetatable({ rule = rule, params = {}, state = {}, groups = {},
+                              steps = core.tensor(0, "i32") }, M[rule.name])
+  local seen = {}
+  for i, group in ipairs(groups_of(full, opts, params, defaults)) do
+    local lr = group.options.lr
+    local scheduled = schedule.is_schedule(lr)
+    self.groups[i] = { options = group.options, first = #self.params + 1, last = nil,
+                       schedule = scheduled and lr or nil,
+                       lr = number_tensor(scheduled and 1 or lr) }
+    for _, p in ipairs(group.params) do
+      if not core.is_tensor(p) then
+        core.raise("SGL_EARG", full .. ": a group's params must be tensors")
+      elseif seen[p] then
+        core.raise("SGL_EARG", full .. ": a parameter comes twice")
+      end
+      seen[p] = true
+      table.insert(self.params, p)
+      table.insert(self.state, make_state(rule, p, group.options))
+    end
+    self.groups[i].last = #self.params
+  end
+  return self
+end
+
+-- The learning rate of a group in this step: what the call says, else the schedule's value times
+-- the group's tensor, else the tensor.
+local function rate(group, given, t)
+  if given ~= nil then return core.is_tensor(given) and given or number_tensor(given) end
+  return group.schedule and group.schedule:graph(t - 1) * group.lr or group.lr
+end
+
+local function method(name, row, fn) api.method(Optimizer, name, row, fn) end
+
+local LR = { "lr", "number|tensor?", nil, "instead of the groups' own learning rate" }
+
+method("step", {
+  doc = "Updates the parameters from gradients.",
+  args = { { "grads", "table", "list of tensors, in the order of params" } },
+  opts = { LR },
+  returns = "nothing",
+  errors = "a list of another length",
+}, function(self, grads, o)
+  if #grads ~= #self.params then
+    core.raise("SGL_EARG", ("optim.%s:step: %d gradients for %d parameters"):format(self.rule.name,
+      #grads, #self.params), "pass sgl.grad(loss, opt.params)")
+  end
+  self.steps:assign(self.steps + 1)
+  local t = self.steps:to("f32")
+  for _, group in ipairs(self.groups) do
+    local h = setmetatable({ lr = rate(group, o.lr, t), t = t }, { __index = group.options })
+    for i = group.first, group.last do
+      local p, state = self.params[i], self.state[i]
+      local updated, new_state = self.rule.update(p, grads[i], state, h)
+      p:assign(updated)
+      for _, name in ipairs(self.rule.state(group.options)) do state[name]:assign(new_state[name]) end
+    end
+  end
+end)
+
+method("minimize", {
+  doc = "Gradient of the loss, clipping, and a step.",
+  args = { { "loss", "tensor", "f32[]" } },
+  opts = { { "clip_norm", "number?", nil, "largest global norm of the gradients" },
+           { "clip_value", "number?", nil, "largest absolute value of an element" }, LR },
+  returns = "tensor f32[], the norm before clipping, or nil without clip_norm",
+  errors = "a loss that is not a 0-d float",
+}, function(self, loss, o)
+  local grads = core.grad(loss, self.params)
+  local norm = o.clip_norm and M.clip_norm(grads, o.clip_norm)
+  if o.clip_value then M.clip_value(grads, o.clip_value) end
+  self:step(grads, { lr = o.lr })
+  return norm
+end)
+
+method("set_lr", {
+  doc = "Sets the learning rate (with a schedule: a factor on it) of one group or of all.",
+  args = { { "lr", "number", "" }, { "group", "integer?", "from 1; default: all" } },
+  returns = "nothing",
+}, function(self, lr, group)
+  for i, g in ipairs(self.groups) do
+    if not group or i == group then g.lr:assign(number_tensor(lr)) end
+  end
+end)
+
+method("lr", {
+  doc = "The learning rate that the next step of a group uses.",
+  args = { { "group", "integer?", "from 1, the default" } },
+  returns = "number",
+}, function(self, group)
+  local g = self.groups[group or 1]
+  local lr = g.lr:item()
+  return g.schedule and lr * g.schedule:at(self.steps:item()) or lr
+end)
+
+method("state_dict", { doc = "Step count, learning rates and state tensors by name; names are listed "
+  .. "in order in the list part. The tensors themselves, not copies.", returns = "table" },
+  function(self)
+    local dict = {}
+    local function add(name, t)
+      dict[#dict + 1] = name
+      dict[name] = t
+    end
+    add("steps", self.steps)
+    for i, g in ipairs(self.groups) do add("lr." .. i, g.lr) end
+    for i, state in ipairs(self.state) do
+      for _, g in ipairs(self.groups) do
+        if i >= g.first and i <= g.last then
+          for _, name in ipairs(self.rule.state(g.options)) do add(i .. "." .. name, state[name]) end
+        end
+      end
+    end
+    return dict
+  end)
+
+method("load_state_dict", {
+  doc = "Copies values by name, as state_dict gives them.",
+  args = { { "dict", "table", "name -> tensor" } },
+  returns = "nothing",
+  errors = "a missing name, a shape that differs",
+}, function(self, dict)
+  local own = self:state_dict()
+  for _, name in ipairs(own) do
+    local from = dict[name]
+    if not from or table.concat(from.shape, ",") ~= table.concat(own[name].shape, ",") then
+      core.raise(from and "SGL_ESHAPE" or "SGL_EARG", ("optim.%s:load_state_dict: '%s' is %s"):format(
+        self.rule.name, name, from and "of another shape" or "missing"))
+    end
+  end
+  for _, name in ipairs(own) do own[name]:assign(dict[name]) end
+end)
+
+for _, rule in ipairs(rules) do
+  local opts = { { "lr", "number|table", rule.lr, "learning rate: a number, or an optim.schedule" } }
+  for _, opt in ipairs(rule.opts) do opts[#opts + 1] = opt end
+  local row = {
+    doc = rule.doc,
+    args = { { "params", "table", "list of parameters, or of groups { params = {…}, lr = … }" } },
+    opts = opts,
+    returns = "optimizer",
+    errors = "an empty list, a parameter that comes twice, an unknown option",
+  }
+  local class, check = api.class(M, rule.name, row)
+  setmetatable(class, {
+    __index = Optimizer,
+    __call = function(_, ...)
+      local params, o = check(...)
+      return build(rule, "optim." .. rule.name, opts, params, o)
+    end,
+  })
+end
+
+return M

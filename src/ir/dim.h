@@ -17,6 +17,7 @@ typedef int64_t Dim;
 
 static inline bool ir_dim_is_const(Dim d) { return d >= 0; }
 
+bool ir_dim_valid(const Ctx *cx, Dim d);             /* a size, or an expression of the table */
 Dim ir_dim_symbol(Ctx *cx, const char *name, int64_t lo, int64_t hi, int64_t multiple);
 Dim ir_dim_add(Ctx *cx, Dim a, Dim b);
 Dim ir_dim_sub(Ctx *cx, Dim a, Dim b);
@@ -27,6 +28,8 @@ void ir_dim_range(const Ctx *cx, Dim d, int64_t *lo, int64_t *hi);
 int ir_dim_symbols(const Ctx *cx, Dim d, int *out, int max);   /* symbol numbers in d */
 int64_t ir_dim_eval(const Ctx *cx, Dim d, const int64_t *value_of_symbol);
 int ir_dim_symbol_count(const Ctx *cx);
+typedef struct DimSymbol { const char *name; int64_t lo, hi, multiple; } DimSymbol;
+const DimSymbol *ir_dim_symbol_at(const Ctx *cx, int symbol);   /* 0 .. symbol_count-1 */
 void ir_dim_text(const Ctx *cx, Dim d, Str *out);    /* "64", "batch", "2*batch+1" */
 Dim ir_dim_parse(Ctx *cx, const char **text);        /* advances *text; symbols must exist */
 #endif

@@ -17,7 +17,10 @@ typedef enum Dtype {
 } Dtype;
 
 /* Classes are bits, so an op's row can name the set it takes. */
-enum { CLASS_BOOL = 1, CLASS_INT = 2, CLASS_FLOAT = 4 };
+enum {
+    CLASS_BOOL = 1, CLASS_INT = 2, CLASS_FLOAT = 4,
+    CLASS_NUM = CLASS_INT | CLASS_FLOAT, CLASS_ANY = CLASS_BOOL | CLASS_NUM
+};
 
 typedef struct DtypeInfo {
     const char *name;

@@ -57,10 +57,14 @@ struct Graph {
     Src src;                 /* given to new nodes */
     uint32_t region;         /* given to new nodes */
     const Node *origin;      /* given to new nodes */
+    Graph *from;             /* the graph one level up, where origins point; owned, may be NULL */
 };
 
 Graph *ir_graph_new(Ctx *cx);
 void ir_graph_free(Graph *g);
+
+/* Elements that no static node may exceed. */
+#define IR_MAX_COUNT (INT64_C(1) << 56)
 
 /* The one way to make a node. `attr` is encoded as in Node.attr; dtype and dims are inferred by
  * the op's shape rule (leaf ops carry them as attributes; `input` is made by ir_input). */
@@ -88,6 +92,7 @@ int64_t ir_count(const Node *n);                       /* elements; -1 when not 
 bool ir_const_value(const Node *n, double *value);     /* const, through broadcast and reshape */
 void ir_type_text(const Node *n, Str *out);            /* "f32[64, 128]" */
 
-/* Nodes that `roots` need, in id order (so inputs come first). Marks by id; *out is the caller's. */
+/* Marks the nodes that `roots` need, the roots too, in a byte by id; returns how many they are.
+ * Going through ids upwards meets inputs before their users. */
 int ir_reachable(const Graph *g, int nroots, Node *const *roots, uint8_t *mark_by_id);
 #endif

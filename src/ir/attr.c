@@ -1,0 +1,148 @@
+/* attr.c: reading, checking and writing encoded attributes (attr.h).
+ */
+#include <math.h>
+#include <string.h>
+#include "ir/attr.h"
+
+bool ir_attr_next(const char **schema, AttrField *out)
+{
+    const char *at = *schema;
+    while (*at == ' ') at++;
+    const char *colon = strchr(at, ':');
+    if (!colon) return false;
+    *out = (AttrField){at, (int)(colon - at), colon[1]};
+    *schema = colon + 2;
+    return true;
+}
+
+static bool is_list(char kind)
+{
+    return kind == 'P' || kind == 'L' || kind == 'D';
+}
+
+int ir_attr_words(char kind, const int64_t *at, int left)
+{
+    if (left < 1) return -1;
+    if (!is_list(kind)) return 1;
+    return at[0] < 0 || at[0] > left - 1 ? -1 : (int)at[0] + 1;
+}
+
+static bool axes_possible(const int64_t *items, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (items[i] < 0 || items[i] >= OP_MAX_RANK) return false;
+    return true;
+}
+
+static bool dims_known(const Ctx *cx, const int64_t *items, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!ir_dim_valid(cx, items[i])) return false;
+    return true;
+}
+
+static bool well_formed(const Ctx *cx, char kind, const int64_t *at)
+{
+    if (is_list(kind) && at[0] > OP_MAX_RANK) return false;
+    switch (kind) {
+    case 'A': return at[0] >= 0 && at[0] < OP_MAX_RANK;
+    case 'T': return at[0] >= 0 && at[0] < DT_COUNT;
+    case 'P': return axes_possible(at + 1, at[0]);
+    case 'D': return dims_known(cx, at + 1, at[0]);
+    default: return true;
+    }
+}
+
+int ir_attr_check(Ctx *cx, Op op, const int64_t *attr, int nattr)
+{
+    const char *schema = OPS[op].attrs;
+    AttrField f;
+    int used = 0;
+    while (ir_attr_next(&schema, &f)) {
+        int words = ir_attr_words(f.kind, attr + used, nattr - used);
+        if (words < 0 || !well_formed(cx, f.kind, attr + used))
+            return base_fail(cx, SGL_EARG, "%s: '%.*s' is out of range", OPS[op].name, f.length,
+                             f.name);
+        used += words;
+    }
+    if (used != nattr)
+        return base_fail(cx, SGL_EARG, "%s: %d words of attributes, not %d", OPS[op].name, nattr,
+                         used);
+    return SGL_OK;
+}
+
+/* The words of attribute `which`, or of the one called `name` when name is not NULL. */
+static const int64_t *find(const Node *n, int which, const char *name)
+{
+    const char *schema = OPS[n->op].attrs;
+    const int64_t *at = n->attr, *end = n->attr + n->nattr;
+    AttrField f;
+    for (int i = 0; ir_attr_next(&schema, &f); i++) {
+        bool same = name ? strlen(name) == (size_t)f.length && !memcmp(name, f.name, f.length)
+                         : i == which;
+        if (same) return at;
+        at += ir_attr_words(f.kind, at, (int)(end - at));
+    }
+    return NULL;
+}
+
+int64_t ir_attr_int(const Node *n, int which)
+{
+    return *find(n, which, NULL);
+}
+
+double ir_attr_double(int64_t word)
+{
+    double value;
+    memcpy(&value, &word, sizeof value);
+    return value;
+}
+
+double ir_attr_float(const Node *n, int which)
+{
+    return ir_attr_double(*find(n, which, NULL));
+}
+
+const int64_t *ir_attr_list(const Node *n, int which, int *count)
+{
+    const int64_t *at = find(n, which, NULL);
+    *count = (int)at[0];
+    return at + 1;
+}
+
+const int64_t *ir_attr_named(const Node *n, const char *name)
+{
+    return find(n, 0, name);
+}
+
+void ir_attr_put(AttrBuf *b, int64_t word)
+{
+    if (b->n == ATTR_MAX_WORDS) b->bad = true;
+    else b->word[b->n++] = word;
+}
+
+void ir_attr_put_float(AttrBuf *b, double value)
+{
+    int64_t word;
+    if (isnan(value)) value = NAN;
+    memcpy(&word, &value, sizeof word);
+    ir_attr_put(b, word);
+}
+
+void ir_attr_put_list(AttrBuf *b, int n, const int64_t *items)
+{
+    if (n < 0 || n > OP_MAX_RANK) {
+        b->bad = true;
+        return;
+    }
+    ir_attr_put(b, n);
+    for (int i = 0; i < n; i++) ir_attr_put(b, items[i]);
+}
+
+Node *ir_attr_node(Graph *g, Op op, int nin, Node *const *in, const AttrBuf *b)
+{
+    if (!b->bad) return ir_node(g, op, nin, in, b->word, b->n);
+    base_fail(g->cx, SGL_ESHAPE, "%s: more than %d dims are not supported", OPS[op].name,
+              OP_MAX_RANK);
+    return NULL;
+}

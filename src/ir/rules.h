@@ -1,0 +1,26 @@
+/* rules.h: the functions behind the rows of op.def, as op.c puts them into OPS.
+ *
+ * A structured row names `fn`: its shape rule, gradient and reference live in op_<family>.c. A row
+ * through which no gradient flows still has ir_grad_<fn>, which leaves dx alone and returns 0.
+ * Elementwise rows share the shape rules and gradients that op.c makes from the table, and one
+ * reference.
+ */
+#ifndef SGL_IR_RULES_H
+#define SGL_IR_RULES_H
+#include "ir/graph.h"
+
+#define UNARY(name, types, value, grad, domain, onnx, doc)
+#define TEST(name, types, value, domain, onnx, doc)
+#define BINARY(name, types, value, gx, gy, domain, onnx, doc)
+#define COMPARE(name, types, value, domain, onnx, doc)
+#define SELECT(name, types, value, domain, onnx, doc)
+#define OP(name, family, inputs, fn, attrs, domain, onnx, doc)                                \
+    int ir_shape_##fn(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr,          \
+                      Shape *out);                                                            \
+    int ir_grad_##fn(Node *n, Node *dy, Node **dx);                                           \
+    int ir_eval_##fn(const Node *n, const RefArray *const *in, RefArray *out);
+#include "ir/op.def"
+#include "ir/op_undef.h"
+
+int ir_eval_elementwise(const Node *n, const RefArray *const *in, RefArray *out);
+#endif

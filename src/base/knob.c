@@ -22,6 +22,7 @@ const KnobInfo KNOBS[KNOB_COUNT] = {
 /* The blank-separated choice number `which`, or NULL when there are not so many. */
 static const char *choice_at(const char *values, int which, size_t *n)
 {
+    *n = 0;
     while (which-- > 0) {
         values = strchr(values, ' ');
         if (!values)

@@ -1,0 +1,188 @@
+# Makefile: builds, tests and installs sgl. `make help` lists the targets.
+#
+# In:    src/*/*.c by wildcard (a new file edits no list); lua/sgl/**.lua, which are embedded.
+# Out:   $(B)/sgl         the interpreter
+#        $(B)/libsgl.so   the C library, $(B)/libsgl.a the same to link statically
+#        $(B)/sgl.so      the module for a stock lua5.4
+# Files named *_isa.c are compiled once for each instruction set the compiler can aim at.
+# Variables: B (build folder), SAN (address,undefined or thread; gets a folder of its own),
+#            WERROR=1, V=1 (show commands), CC, CFLAGS, LUA, PREFIX, DESTDIR.
+# Holds: every object is position independent and is compiled once for all four products; a change
+#        of flags, or a file that comes or goes, rebuilds what depends on it.
+
+MAKEFLAGS += --no-print-directory
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.DEFAULT_GOAL := all
+
+VERSION := 0.1.0
+SOVERSION := 0
+comma := ,
+B ?= build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
+
+# ---- tools and flags
+LUA ?= lua5.4
+LUA_INCLUDE ?= /usr/include/lua5.4
+LUA_LIBRARY ?= -l:liblua5.4.a
+BUSTED ?= $(shell command -v busted)
+CFLAGS ?= -O2 -g
+SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+# No contraction, wrapping integers: the same bits everywhere (src/kern/kernel.h).
+NUMERICS := -ffp-contract=off -fwrapv -fno-math-errno
+WARNINGS := -Wall -Wextra -Wpedantic
+CPPFLAGS += -D_GNU_SOURCE -Isrc -isystem $(LUA_INCLUDE)
+LIBS := -lz -lm -lpthread -ldl
+
+ISA_FLAGS_portable :=
+ISA_FLAGS_avx2 := -mavx2 -mfma
+ISA_FLAGS_avx512 := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma
+ISAS := portable $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),avx2 avx512)
+CPPFLAGS += $(ISAS:%=-DHAVE_ISA_%)
+
+COMPILE = $(CC) -std=c11 $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden $(NUMERICS) $(WARNINGS) \
+          $(SAN_FLAGS)
+LINK = $(CC) $(CFLAGS) $(LDFLAGS) $(SAN_FLAGS)
+STRICT := $(if $(WERROR),-Werror)
+run = $(if $(V),,@echo "  $(1) $@"; )$(2)
+
+# ---- sources
+CORE_DIRS := base obs ir pass kern comm exec io
+source_of = $(wildcard src/$(1)/*.c)
+objects_of = $(foreach f,$(filter-out %_isa.c,$(1)),$(f:src/%.c=$(B)/obj/%.o)) \
+             $(foreach f,$(filter %_isa.c,$(1)),$(ISAS:%=$(f:src/%.c=$(B)/obj/%.)%.o))
+CORE := $(call objects_of,$(foreach d,$(CORE_DIRS),$(call source_of,$(d))))
+HOST := $(call objects_of,$(filter-out src/host/main.c,$(call source_of,host))) $(B)/obj/embed.o
+MAIN := $(B)/obj/host/main.o
+LUA_FILES := $(shell find lua/sgl -name '*.lua')
+LUA_FOLDERS := $(shell find lua/sgl -type d)
+
+PRODUCTS := $(B)/sgl $(B)/libsgl.so $(B)/libsgl.a $(B)/sgl.so
+
+.PHONY: all
+all: $(PRODUCTS)       ## build everything (the default)
+
+# Stamps are rewritten only when their text differs from that of the last build.
+stamp = @mkdir -p $(@D); echo '$(1)' | cmp -s - $@ || echo '$(1)' > $@
+.PHONY: FORCE
+FORCE:
+$(B)/flags: FORCE
+	$(call stamp,$(COMPILE))
+$(B)/objects: FORCE
+	$(call stamp,$(LINK) $(LUA_LIBRARY) $(CORE) $(HOST))
+
+$(B)/obj/%.o: src/%.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call run,CC,$(COMPILE) $(STRICT) -MMD -MP -c -o $@ $<)
+
+define ISA_RULE
+$(B)/obj/%_isa.$(1).o: src/%_isa.c $(B)/flags
+	@mkdir -p $$(@D)
+	$$(call run,CC,$$(COMPILE) -O3 $(ISA_FLAGS_$(1)) -DISA=$(1) $$(STRICT) -MMD -MP -c -o $$@ $$<)
+endef
+$(foreach isa,$(ISAS),$(eval $(call ISA_RULE,$(isa))))
+
+$(B)/embed.c: scripts/embed.lua $(LUA_FILES) $(LUA_FOLDERS)
+	@mkdir -p $(@D)
+	$(call run,LUA,$(LUA) scripts/embed.lua $@ $(LUA_FILES))
+
+$(B)/obj/embed.o: $(B)/embed.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call run,CC,$(COMPILE) -Wno-overlength-strings $(STRICT) -MMD -MP -c -o $@ $<)
+
+# ---- products
+$(PRODUCTS): $(B)/objects
+objects_in = $(filter %.o,$^)
+
+# The whole of Lua goes in and stays visible, so that C modules such as lfs find it.
+WHOLE_LUA := -Wl,--whole-archive $(LUA_LIBRARY) -Wl,--no-whole-archive
+$(B)/sgl: $(MAIN) $(HOST) $(CORE)
+	$(call run,LD,$(LINK) -rdynamic -o $@ $(objects_in) $(WHOLE_LUA) $(LIBS))
+
+SONAME := -Wl,-soname,libsgl.so.$(SOVERSION)
+$(B)/libsgl.so: $(CORE)
+	$(call run,LD,$(LINK) -shared $(SONAME) -o $@ $(objects_in) $(LIBS))
+	@ln -sf $(@F) $@.$(SOVERSION)
+
+# One object whose internal names are local, so that they cannot meet those of a user's program.
+$(B)/libsgl.a: $(CORE)
+	@rm -f $@
+	$(call run,LD,$(LD) -r -o $(B)/libsgl.o $(objects_in))
+	@objcopy --localize-hidden $(B)/libsgl.o
+	@$(AR) rcs $@ $(B)/libsgl.o
+
+$(B)/sgl.so: $(HOST) $(CORE)
+	$(call run,LD,$(LINK) -shared -o $@ $(objects_in) $(LIBS))
+
+.PHONY: module
+module: $(B)/sgl.so
+
+# ---- what users run
+.PHONY: deps demo test bench docs clean help
+deps:                  ## install what is missing, or print the command for it
+	@scripts/deps
+
+demo: deps             ## install what is missing, build, train a model on handwritten digits
+	@$(MAKE) all
+	@$(B)/sgl examples/digits/train.lua
+
+test: deps             ## install what is missing, build, run every spec
+	@$(MAKE) all
+	@SGL_EXE=$(abspath $(B)/sgl) $(B)/sgl $(BUSTED) $(SPEC_FLAGS)
+
+bench: all             ## run the benchmarks
+	@for f in bench/*.lua; do echo "== $$f"; $(B)/sgl $$f || exit 1; done
+
+docs: all              ## write docs/api.md and lua/sgl.d.lua from the tables of the functions
+	$(B)/sgl scripts/api.lua
+
+clean:                 ## remove the build folders
+	rm -rf build build-*
+
+help:                  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
+
+# ---- checks
+.PHONY: lint check-layers check-style
+lint:                  ## formatter and linters; says which of them is not installed
+	@scripts/lint
+
+check-layers:          ## no folder includes one below it
+	@scripts/check-layers
+
+check-style:           ## budgets of file, function and line
+	@scripts/check-style
+
+# ---- installation
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+MANDIR ?= $(PREFIX)/share/man
+LUA_CMOD ?= $(PREFIX)/lib/lua/5.4
+INSTALL ?= install
+SHARED := libsgl.so.$(VERSION)
+
+.PHONY: install install-module uninstall
+install: all           ## install under PREFIX (default /usr/local), below DESTDIR
+	$(INSTALL) -d $(addprefix $(DESTDIR),$(BINDIR) $(LIBDIR)/pkgconfig $(INCLUDEDIR) $(MANDIR)/man1)
+	$(INSTALL) -m 755 $(B)/sgl $(DESTDIR)$(BINDIR)/sgl
+	$(INSTALL) -m 755 $(B)/libsgl.so $(DESTDIR)$(LIBDIR)/$(SHARED)
+	ln -sf $(SHARED) $(DESTDIR)$(LIBDIR)/libsgl.so.$(SOVERSION)
+	ln -sf $(SHARED) $(DESTDIR)$(LIBDIR)/libsgl.so
+	$(INSTALL) -m 644 $(B)/libsgl.a $(DESTDIR)$(LIBDIR)/libsgl.a
+	$(INSTALL) -m 644 src/sgl.h $(DESTDIR)$(INCLUDEDIR)/sgl.h
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+	    -e 's|@VERSION@|$(VERSION)|' sgl.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/sgl.pc
+	$(INSTALL) -m 644 docs/sgl.1 $(DESTDIR)$(MANDIR)/man1/sgl.1
+	@$(MAKE) install-module
+
+install-module: module
+	$(INSTALL) -d $(DESTDIR)$(LUA_CMOD)
+	$(INSTALL) -m 755 $(B)/sgl.so $(DESTDIR)$(LUA_CMOD)/sgl.so
+
+uninstall:             ## remove what install put there
+	rm -f $(DESTDIR)$(BINDIR)/sgl $(DESTDIR)$(LUA_CMOD)/sgl.so $(DESTDIR)$(INCLUDEDIR)/sgl.h
+	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(SHARED) libsgl.so.$(SOVERSION) libsgl.so libsgl.a)
+	rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/sgl.pc $(DESTDIR)$(MANDIR)/man1/sgl.1
+
+-include $(patsubst %.o,%.d,$(MAIN) $(HOST) $(CORE))

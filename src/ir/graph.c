@@ -242,13 +242,29 @@ uint32_t ir_region_begin(Graph *g, const char *name, int nin, Node *const *in)
 {
     for (int i = 0; i < nin; i++)
         if (!in[i]) return 0;
-    Region r = {.name = name_kept(g, name), .parent = g->region, .src = g->src, .nin = nin};
-    r.in = nin ? base_arena_copy(&g->arena, in, nin * sizeof *in) : NULL;
-    if (!r.name || (nin && !r.in) || !vec_push(&g->regions, r)) {
+    Region r = {.name = name_kept(g, name), .parent = g->region, .src = g->src};
+    uint32_t made = (uint32_t)g->regions.n;
+    if (!r.name) return 0;
+    if (!vec_push(&g->regions, r)) {
         out_of_memory(g);
         return 0;
     }
-    return g->region = (uint32_t)g->regions.n - 1;
+    if (ir_region_fill(g, made, nin, in, NULL) < 0) {
+        g->regions.n--;
+        return 0;
+    }
+    return g->region = made;
+}
+
+int ir_region_fill(Graph *g, uint32_t region, int nin, Node *const *in, Node *out)
+{
+    Region *r = &g->regions.at[region];
+    Node **kept = nin ? base_arena_copy(&g->arena, in, nin * sizeof *in) : NULL;
+    if (nin && !kept) return out_of_memory(g);
+    r->nin = nin;
+    r->in = kept;
+    r->out = out;
+    return SGL_OK;
 }
 
 void ir_region_end(Graph *g, uint32_t region, Node *out)

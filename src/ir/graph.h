@@ -77,6 +77,8 @@ int ir_output(Graph *g, Node *n, const char *name);
 int ir_assign(Graph *g, Node *input, Node *value);     /* last one wins; same dtype and dims */
 uint32_t ir_region_begin(Graph *g, const char *name, int nin, Node *const *in);
 void ir_region_end(Graph *g, uint32_t region, Node *out);
+/* Fills a region whose nodes were not yet there when it began. */
+int ir_region_fill(Graph *g, uint32_t region, int nin, Node *const *in, Node *out);
 
 /* Attributes by position in the schema. */
 int64_t ir_attr_int(const Node *n, int which);

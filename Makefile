@@ -142,9 +142,12 @@ help:                  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
 
 # ---- checks
-.PHONY: lint check-layers check-style
+.PHONY: lint format check-layers check-style
 lint:                  ## formatter and linters; says which of them is not installed
 	@scripts/lint
+
+format:                ## lay out src/*/*.c by .clang-format
+	clang-format -i src/*/*.c
 
 check-layers:          ## no folder includes one below it
 	@scripts/check-layers

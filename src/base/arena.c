@@ -19,26 +19,21 @@ struct ArenaChunk {
 static ArenaChunk *chunk_new(ArenaChunk *older, size_t need)
 {
     size_t cap = older ? older->cap * 2 : FIRST_CHUNK;
-    if (cap > LAST_CHUNK)
-        cap = LAST_CHUNK;
-    if (cap < need)
-        cap = need;
+    if (cap > LAST_CHUNK) cap = LAST_CHUNK;
+    if (cap < need) cap = need;
     ArenaChunk *c = base_mem_alloc(sizeof *c + cap);
-    if (c)
-        *c = (ArenaChunk){ .older = older, .used = 0, .cap = cap };
+    if (c) *c = (ArenaChunk){.older = older, .used = 0, .cap = cap};
     return c;
 }
 
 void *base_arena_alloc(Arena *a, size_t bytes)
 {
-    if (bytes > PTRDIFF_MAX / 2)
-        return NULL;
+    if (bytes > PTRDIFF_MAX / 2) return NULL;
     size_t need = (bytes + ALIGN - 1) / ALIGN * ALIGN;
     ArenaChunk *c = a->top;
     if (!c || c->cap - c->used < need) {
         c = chunk_new(a->top, need);
-        if (!c)
-            return NULL;
+        if (!c) return NULL;
         a->top = c;
     }
     void *p = c->bytes + c->used;
@@ -50,8 +45,7 @@ void *base_arena_alloc(Arena *a, size_t bytes)
 void *base_arena_zero(Arena *a, size_t count, size_t size)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes))
-        return NULL;
+    if (__builtin_mul_overflow(count, size, &bytes)) return NULL;
     void *p = base_arena_alloc(a, bytes);
     return p ? memset(p, 0, bytes) : NULL;
 }
@@ -59,8 +53,7 @@ void *base_arena_zero(Arena *a, size_t count, size_t size)
 void *base_arena_copy(Arena *a, const void *from, size_t bytes)
 {
     void *p = base_arena_alloc(a, bytes);
-    if (p && bytes)
-        memcpy(p, from, bytes);
+    if (p && bytes) memcpy(p, from, bytes);
     return p;
 }
 
@@ -71,7 +64,7 @@ char *base_arena_text(Arena *a, const char *text)
 
 ArenaMark base_arena_mark(const Arena *a)
 {
-    return (ArenaMark){ a->top, a->top ? a->top->used : 0, a->bytes };
+    return (ArenaMark){a->top, a->top ? a->top->used : 0, a->bytes};
 }
 
 void base_arena_reset(Arena *a, ArenaMark m)
@@ -81,12 +74,8 @@ void base_arena_reset(Arena *a, ArenaMark m)
         a->top = c->older;
         base_mem_free(c);
     }
-    if (a->top)
-        a->top->used = m.used;
+    if (a->top) a->top->used = m.used;
     a->bytes = m.bytes;
 }
 
-void base_arena_free(Arena *a)
-{
-    base_arena_reset(a, (ArenaMark){ NULL, 0, 0 });
-}
+void base_arena_free(Arena *a) { base_arena_reset(a, (ArenaMark){NULL, 0, 0}); }

@@ -18,18 +18,15 @@ Ctx *base_ctx_new(Err *e)
         base_ctx_free(cx);
         return NULL;
     }
-    if (cx->knobs.value[KNOB_fail_alloc] > 0)
-        base_mem_fail_at(cx->knobs.value[KNOB_fail_alloc]);
+    if (cx->knobs.value[KNOB_fail_alloc] > 0) base_mem_fail_at(cx->knobs.value[KNOB_fail_alloc]);
     return cx;
 }
 
 void base_ctx_free(Ctx *cx)
 {
-    if (!cx)
-        return;
+    if (!cx) return;
     for (int i = CTX_SLOTS - 1; i >= 0; i--)
-        if (cx->slot_free[i])
-            cx->slot_free[i](cx->slot[i]);
+        if (cx->slot_free[i]) cx->slot_free[i](cx->slot[i]);
     base_pool_free(cx->pool);
     vec_free(&cx->sources);
     base_map_free(&cx->source_ids);
@@ -39,25 +36,21 @@ void base_ctx_free(Ctx *cx)
 
 Pool *base_ctx_pool(Ctx *cx)
 {
-    if (!cx->pool)
-        cx->pool = base_pool_new((int)cx->knobs.value[KNOB_threads]);
+    if (!cx->pool) cx->pool = base_pool_new((int)cx->knobs.value[KNOB_threads]);
     return cx->pool;
 }
 
 /* Keys are hashes of (file, line); positions whose hashes meet sit at successive keys. */
 Src base_src(Ctx *cx, const char *file, int line)
 {
-    SrcPos pos = { base_intern(&cx->names, file, strlen(file)), line };
-    if (!pos.file)
-        return 0;
+    SrcPos pos = {base_intern(&cx->names, file, strlen(file)), line};
+    if (!pos.file) return 0;
     uint64_t key = base_hash((uint64_t)line, &pos.file, sizeof pos.file), id;
     for (; base_map_get(&cx->source_ids, key, &id); key++) {
         const SrcPos *known = &cx->sources.at[id - 1];
-        if (known->file == pos.file && known->line == line)
-            return (Src)id;
+        if (known->file == pos.file && known->line == line) return (Src)id;
     }
-    if (!vec_push(&cx->sources, pos))
-        return 0;
+    if (!vec_push(&cx->sources, pos)) return 0;
     id = (uint64_t)cx->sources.n;
     if (!base_map_set(&cx->source_ids, key, id)) {
         (void)vec_pop(&cx->sources);
@@ -68,8 +61,7 @@ Src base_src(Ctx *cx, const char *file, int line)
 
 SrcPos base_src_pos(const Ctx *cx, Src s)
 {
-    if (s == 0 || s > (Src)cx->sources.n)
-        return (SrcPos){ "?", 0 };
+    if (s == 0 || s > (Src)cx->sources.n) return (SrcPos){"?", 0};
     return cx->sources.at[s - 1];
 }
 

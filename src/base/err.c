@@ -7,48 +7,41 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct ErrInfo { int code; const char *name, *sentence; } ErrInfo;
+typedef struct ErrInfo {
+    int code;
+    const char *name, *sentence;
+} ErrInfo;
 
 static const ErrInfo ERRORS[] = {
-    { SGL_OK, "SGL_OK", "no error" },
-#define X(code, number, sentence) { code, #code, sentence },
+    {SGL_OK, "SGL_OK", "no error"},
+#define X(code, number, sentence) {code, #code, sentence},
 #include "base/err.def"
 #undef X
 };
 
 static const ErrInfo *info_of(int code)
 {
-    static const ErrInfo unknown = { 0, "SGL_E?", "unknown error" };
+    static const ErrInfo unknown = {0, "SGL_E?", "unknown error"};
     for (size_t i = 0; i < sizeof ERRORS / sizeof *ERRORS; i++)
-        if (ERRORS[i].code == code)
-            return &ERRORS[i];
+        if (ERRORS[i].code == code) return &ERRORS[i];
     return &unknown;
 }
 
-const char *base_err_name(int code)
-{
-    return info_of(code)->name;
-}
+const char *base_err_name(int code) { return info_of(code)->name; }
 
-const char *base_err_sentence(int code)
-{
-    return info_of(code)->sentence;
-}
+const char *base_err_sentence(int code) { return info_of(code)->sentence; }
 
 static void print_into(char *to, size_t cap, const char *fmt, va_list ap)
 {
     static const char more[] = "...";
     int n = vsnprintf(to, cap, fmt, ap);
-    if (n < 0)
-        to[0] = 0;
-    else if ((size_t)n >= cap)
-        memcpy(to + cap - sizeof more, more, sizeof more);
+    if (n < 0) to[0] = 0;
+    else if ((size_t)n >= cap) memcpy(to + cap - sizeof more, more, sizeof more);
 }
 
 int base_err_vset(Err *e, int code, const char *fmt, va_list ap)
 {
-    if (!e || e->code != SGL_OK)
-        return code;
+    if (!e || e->code != SGL_OK) return code;
     e->code = code;
     e->hint[0] = 0;
     print_into(e->text, sizeof e->text, fmt, ap);
@@ -66,8 +59,7 @@ int base_err_set(Err *e, int code, const char *fmt, ...)
 
 void base_err_hint(Err *e, const char *fmt, ...)
 {
-    if (!e || e->code == SGL_OK || e->hint[0])
-        return;
+    if (!e || e->code == SGL_OK || e->hint[0]) return;
     va_list ap;
     va_start(ap, fmt);
     print_into(e->hint, sizeof e->hint, fmt, ap);

@@ -20,9 +20,12 @@
 
 enum { FIRST_READ = 1 << 16, NAME_TRIES = 100, GZIP_WINDOW = 15 + 16 };
 static const size_t FILE_LIMIT = SIZE_MAX / 8;
-static const size_t WRITE_MAX = 1 << 30;        /* Linux moves at most 2 GiB in one call */
+static const size_t WRITE_MAX = 1 << 30; /* Linux moves at most 2 GiB in one call */
 
-typedef struct Buffer { char *at; size_t n, cap; } Buffer;
+typedef struct Buffer {
+    char *at;
+    size_t n, cap;
+} Buffer;
 
 static int system_error(Err *e, const char *path, const char *doing)
 {
@@ -41,8 +44,7 @@ static int buffer_reserve(Buffer *b, size_t cap, const char *path, Err *e)
     if (cap > FILE_LIMIT)
         return base_err_set(e, SGL_EFILE, "%s: larger than %zu bytes", path, FILE_LIMIT);
     char *at = base_mem_resize(b->at, cap + 1);
-    if (!at)
-        return no_memory(e, path, cap);
+    if (!at) return no_memory(e, path, cap);
     b->at = at;
     b->cap = cap;
     return SGL_OK;
@@ -51,21 +53,16 @@ static int buffer_reserve(Buffer *b, size_t cap, const char *path, Err *e)
 static int read_all(int fd, Buffer *b, const char *path, Err *e)
 {
     struct stat st;
-    if (fstat(fd, &st) != 0)
-        return system_error(e, path, "read");
+    if (fstat(fd, &st) != 0) return system_error(e, path, "read");
     /* One byte more than the size, so that the end is seen without growing. */
     size_t first = S_ISREG(st.st_mode) && st.st_size > 0 ? (size_t)st.st_size + 1 : FIRST_READ;
     int status = buffer_reserve(b, first, path, e);
     while (status == SGL_OK) {
         ssize_t got = read(fd, b->at + b->n, b->cap - b->n < WRITE_MAX ? b->cap - b->n : WRITE_MAX);
-        if (got == 0)
-            break;
-        if (got > 0)
-            b->n += (size_t)got;
-        else if (errno != EINTR)
-            return system_error(e, path, "read");
-        if (b->n == b->cap)
-            status = buffer_reserve(b, b->cap * 2, path, e);
+        if (got == 0) break;
+        if (got > 0) b->n += (size_t)got;
+        else if (errno != EINTR) return system_error(e, path, "read");
+        if (b->n == b->cap) status = buffer_reserve(b, b->cap * 2, path, e);
     }
     return status;
 }
@@ -85,9 +82,8 @@ static int finish(Buffer *b, int status, char **data, size_t *n)
 int base_file_read(const char *path, char **data, size_t *n, Err *e)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return system_error(e, path, "read");
-    Buffer b = { 0 };
+    if (fd < 0) return system_error(e, path, "read");
+    Buffer b = {0};
     int status = read_all(fd, &b, path, e);
     close(fd);
     return finish(&b, status, data, n);
@@ -105,15 +101,11 @@ static void zlib_free(void *none, void *p)
     base_mem_free(p);
 }
 
-static uInt at_most(size_t n)
-{
-    return n < UINT_MAX ? (uInt)n : UINT_MAX;
-}
+static uInt at_most(size_t n) { return n < UINT_MAX ? (uInt)n : UINT_MAX; }
 
 static int unpack_error(Err *e, const char *path, const z_stream *z, int result, size_t made)
 {
-    if (result == Z_MEM_ERROR)
-        return no_memory(e, path, made);
+    if (result == Z_MEM_ERROR) return no_memory(e, path, made);
     if (result == Z_BUF_ERROR)
         return base_err_set(e, SGL_EFORMAT, "%s: gzip data ends early, after %zu unpacked bytes",
                             path, made);
@@ -123,8 +115,7 @@ static int unpack_error(Err *e, const char *path, const z_stream *z, int result,
 
 static bool only_zeros(const char *p, size_t n)
 {
-    while (n > 0 && p[n - 1] == 0)
-        n--;
+    while (n > 0 && p[n - 1] == 0) n--;
     return n == 0;
 }
 
@@ -135,8 +126,7 @@ static int inflate_all(z_stream *z, const char *in, size_t n, Buffer *out, const
     for (;;) {
         if (out->n == out->cap) {
             int status = buffer_reserve(out, out->cap * 2, path, e);
-            if (status < 0)
-                return status;
+            if (status < 0) return status;
         }
         uInt fed = at_most(n - taken), room = at_most(out->cap - out->n);
         z->next_in = (Bytef *)(uintptr_t)(in + taken);
@@ -147,8 +137,7 @@ static int inflate_all(z_stream *z, const char *in, size_t n, Buffer *out, const
         taken += fed - z->avail_in;
         out->n += room - z->avail_out;
         if (result == Z_STREAM_END) {
-            if (only_zeros(in + taken, n - taken))
-                return SGL_OK;
+            if (only_zeros(in + taken, n - taken)) return SGL_OK;
             inflateReset(z);
         } else if (result != Z_OK) {
             return unpack_error(e, path, z, result, out->n);
@@ -158,12 +147,10 @@ static int inflate_all(z_stream *z, const char *in, size_t n, Buffer *out, const
 
 static int unpack(const char *in, size_t n, Buffer *out, const char *path, Err *e)
 {
-    z_stream z = { .zalloc = zlib_alloc, .zfree = zlib_free };
-    if (inflateInit2(&z, GZIP_WINDOW) != Z_OK)
-        return no_memory(e, path, n);
+    z_stream z = {.zalloc = zlib_alloc, .zfree = zlib_free};
+    if (inflateInit2(&z, GZIP_WINDOW) != Z_OK) return no_memory(e, path, n);
     int status = buffer_reserve(out, n * 4 > FIRST_READ ? n * 4 : FIRST_READ, path, e);
-    if (status == SGL_OK)
-        status = inflate_all(&z, in, n, out, path, e);
+    if (status == SGL_OK) status = inflate_all(&z, in, n, out, path, e);
     inflateEnd(&z);
     return status;
 }
@@ -173,14 +160,13 @@ int base_file_read_gz(const char *path, char **data, size_t *n, Err *e)
     char *raw;
     size_t size;
     int status = base_file_read(path, &raw, &size, e);
-    if (status < 0)
-        return status;
+    if (status < 0) return status;
     if (size < 2 || memcmp(raw, "\x1f\x8b", 2) != 0) {
         *data = raw;
         *n = size;
         return SGL_OK;
     }
-    Buffer out = { 0 };
+    Buffer out = {0};
     status = unpack(raw, size, &out, path, e);
     base_mem_free(raw);
     return finish(&out, status, data, n);
@@ -190,8 +176,7 @@ static bool write_all(int fd, const char *p, size_t n)
 {
     while (n > 0) {
         ssize_t put = write(fd, p, n < WRITE_MAX ? n : WRITE_MAX);
-        if (put < 0 && errno != EINTR)
-            return false;
+        if (put < 0 && errno != EINTR) return false;
         if (put > 0) {
             p += put;
             n -= (size_t)put;
@@ -205,8 +190,7 @@ static bool close_after(int fd, bool well)
 {
     int first = errno;
     bool closed = close(fd) == 0;
-    if (!well)
-        errno = first;
+    if (!well) errno = first;
     return well && closed;
 }
 
@@ -222,8 +206,7 @@ static int open_beside(const char *target, mode_t mode, char *temporary, size_t 
             return -1;
         }
         int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (fd >= 0 || errno != EEXIST)
-            return fd;
+        if (fd >= 0 || errno != EEXIST) return fd;
     }
     return -1;
 }
@@ -232,11 +215,9 @@ static int open_beside(const char *target, mode_t mode, char *temporary, size_t 
 static void sync_folder(char *target)
 {
     char *slash = strrchr(target, '/');
-    if (slash)
-        slash[slash == target] = 0;
+    if (slash) slash[slash == target] = 0;
     int fd = open(slash ? target : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return;
+    if (fd < 0) return;
     (void)fsync(fd);
     close(fd);
 }
@@ -246,10 +227,9 @@ static int replace(char *target, const struct stat *old, const void *data, size_
 {
     char temporary[PATH_MAX];
     int fd = open_beside(target, 0666, temporary, sizeof temporary);
-    if (fd < 0)
-        return system_error(e, path, "write");
-    bool well = (!old || fchmod(fd, old->st_mode & 07777) == 0) && write_all(fd, data, n) &&
-                fsync(fd) == 0;
+    if (fd < 0) return system_error(e, path, "write");
+    bool well =
+        (!old || fchmod(fd, old->st_mode & 07777) == 0) && write_all(fd, data, n) && fsync(fd) == 0;
     well = close_after(fd, well) && rename(temporary, target) == 0;
     if (!well) {
         int status = system_error(e, path, "write");
@@ -263,8 +243,7 @@ static int replace(char *target, const struct stat *old, const void *data, size_
 static int write_in_place(const char *path, const void *data, size_t n, Err *e)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0 || !close_after(fd, write_all(fd, data, n)))
-        return system_error(e, path, "write");
+    if (fd < 0 || !close_after(fd, write_all(fd, data, n))) return system_error(e, path, "write");
     return SGL_OK;
 }
 
@@ -272,13 +251,11 @@ int base_file_write(const char *path, const void *data, size_t n, Err *e)
 {
     struct stat st;
     bool exists = stat(path, &st) == 0;
-    if (exists && !S_ISREG(st.st_mode))
-        return write_in_place(path, data, n, e);
-    char target[PATH_MAX];      /* behind links, so that a link stays one */
+    if (exists && !S_ISREG(st.st_mode)) return write_in_place(path, data, n, e);
+    char target[PATH_MAX]; /* behind links, so that a link stays one */
     if (exists ? !realpath(path, target)
                : snprintf(target, sizeof target, "%s", path) >= (int)sizeof target) {
-        if (!exists)
-            errno = ENAMETOOLONG;
+        if (!exists) errno = ENAMETOOLONG;
         return system_error(e, path, "write");
     }
     return replace(target, exists ? &st : NULL, data, n, path, e);

@@ -12,9 +12,12 @@
 
 enum { NAME_MAX_BYTES = 64 };
 
+/* Parses `text`; `shown` is the name in messages. */
+typedef int (*Setter)(Knobs *k, KnobId id, const char *shown, const char *text, Err *e);
+
 const KnobInfo KNOBS[KNOB_COUNT] = {
-#define KNOB(name, type, def, lo, hi, values, key, help) \
-    { #name, KNOB_##type, def, lo, hi, values, key, help },
+#define KNOB(name, type, def, lo, hi, values, key, help)                                           \
+    {#name, KNOB_##type, def, lo, hi, values, key, help},
 #include "base/knob.def"
 #undef KNOB
 };
@@ -25,8 +28,7 @@ static const char *choice_at(const char *values, int which, size_t *n)
     *n = 0;
     while (which-- > 0) {
         values = strchr(values, ' ');
-        if (!values)
-            return NULL;
+        if (!values) return NULL;
         values++;
     }
     *n = strcspn(values, " ");
@@ -43,8 +45,7 @@ static int set_choice(Knobs *k, KnobId id, const char *shown, const char *text, 
             return SGL_OK;
         }
     }
-    base_err_set(e, SGL_EKNOB, "%s: '%s' is none of the choices %s", shown, text,
-                 KNOBS[id].values);
+    base_err_set(e, SGL_EKNOB, "%s: '%s' is none of the choices %s", shown, text, KNOBS[id].values);
     return SGL_EKNOB;
 }
 
@@ -65,22 +66,17 @@ static int set_int(Knobs *k, KnobId id, const char *shown, const char *text, Err
 
 static int set_value(Knobs *k, KnobId id, const char *shown, const char *text, Err *e)
 {
-    static int (*const BY_TYPE[])(Knobs *, KnobId, const char *, const char *, Err *) = {
-        [KNOB_INT] = set_int, [KNOB_CHOICE] = set_choice
-    };
+    static const Setter BY_TYPE[] = {[KNOB_INT] = set_int, [KNOB_CHOICE] = set_choice};
     int status = BY_TYPE[KNOBS[id].type](k, id, shown, text, e);
-    if (status < 0)
-        base_err_hint(e, "%s: %s", KNOBS[id].name, KNOBS[id].help);
+    if (status < 0) base_err_hint(e, "%s: %s", KNOBS[id].name, KNOBS[id].help);
     return status;
 }
 
 static void environment_name(char *to, const char *name)
 {
     size_t n = 0;
-    for (const char *prefix = "SGL_"; *prefix; prefix++)
-        to[n++] = *prefix;
-    for (; *name && n + 1 < NAME_MAX_BYTES; name++)
-        to[n++] = (char)toupper((unsigned char)*name);
+    for (const char *prefix = "SGL_"; *prefix; prefix++) to[n++] = *prefix;
+    for (; *name && n + 1 < NAME_MAX_BYTES; name++) to[n++] = (char)toupper((unsigned char)*name);
     to[n] = 0;
 }
 
@@ -88,18 +84,15 @@ int base_knob_init(Knobs *k, Err *e)
 {
     for (int id = 0; id < KNOB_COUNT; id++) {
         int status = set_value(k, (KnobId)id, KNOBS[id].name, KNOBS[id].def, e);
-        if (status < 0)
-            return status;
+        if (status < 0) return status;
     }
     for (int id = 0; id < KNOB_COUNT; id++) {
         char name[NAME_MAX_BYTES];
         environment_name(name, KNOBS[id].name);
         const char *text = getenv(name);
-        if (!text || !*text)
-            continue;
+        if (!text || !*text) continue;
         int status = set_value(k, (KnobId)id, name, text, e);
-        if (status < 0)
-            return status;
+        if (status < 0) return status;
     }
     return SGL_OK;
 }
@@ -109,13 +102,11 @@ int base_knob_find(const char *name, Err *e)
     const char *names[KNOB_COUNT];
     for (int id = 0; id < KNOB_COUNT; id++) {
         names[id] = KNOBS[id].name;
-        if (strcmp(names[id], name) == 0)
-            return id;
+        if (strcmp(names[id], name) == 0) return id;
     }
     const char *near = base_str_nearest(name, names, KNOB_COUNT);
-    Str all = { 0 };
-    for (int id = 0; id < KNOB_COUNT; id++)
-        base_str_fmt(&all, "%s%s", id ? ", " : "", names[id]);
+    Str all = {0};
+    for (int id = 0; id < KNOB_COUNT; id++) base_str_fmt(&all, "%s%s", id ? ", " : "", names[id]);
     base_err_set(e, SGL_EKNOB, "unknown setting '%s' (%s%s%ssettings: %s)", name,
                  near ? "did you mean '" : "", near ? near : "", near ? "'? " : "",
                  all.failed ? "" : all.at);

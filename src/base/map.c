@@ -21,18 +21,18 @@ static uint64_t mix(uint64_t x)
 static uint32_t find(const Map *m, uint64_t key)
 {
     uint32_t i = (uint32_t)mix(key) & (m->cap - 1);
-    while (m->used[i] && m->slot[i].key != key)
-        i = (i + 1) & (m->cap - 1);
+    while (m->used[i] && m->slot[i].key != key) i = (i + 1) & (m->cap - 1);
     return i;
 }
 
 static bool grow(Map *m)
 {
-    if (m->cap > UINT32_MAX / 2)
-        return false;
+    if (m->cap > UINT32_MAX / 2) return false;
     uint32_t cap = m->cap ? m->cap * 2 : FIRST_CAP;
-    Map bigger = { .slot = base_mem_alloc(cap * sizeof *bigger.slot),
-                   .used = base_mem_zero(cap, 1), .n = m->n, .cap = cap };
+    Map bigger = {.slot = base_mem_alloc(cap * sizeof *bigger.slot),
+                  .used = base_mem_zero(cap, 1),
+                  .n = m->n,
+                  .cap = cap};
     if (!bigger.slot || !bigger.used) {
         base_map_free(&bigger);
         return false;
@@ -55,35 +55,30 @@ bool base_map_set(Map *m, uint64_t key, uint64_t value)
     bool present = m->cap && m->used[i = find(m, key)];
     if (!present) {
         if (m->n >= m->cap / 4 * 3) {
-            if (!grow(m))
-                return false;
+            if (!grow(m)) return false;
             i = find(m, key);
         }
         m->used[i] = 1;
         m->n++;
     }
-    m->slot[i] = (MapSlot){ key, value };
+    m->slot[i] = (MapSlot){key, value};
     return true;
 }
 
 bool base_map_get(const Map *m, uint64_t key, uint64_t *value)
 {
-    if (m->n == 0)
-        return false;
+    if (m->n == 0) return false;
     uint32_t i = find(m, key);
-    if (!m->used[i])
-        return false;
+    if (!m->used[i]) return false;
     *value = m->slot[i].value;
     return true;
 }
 
 bool base_map_remove(Map *m, uint64_t key)
 {
-    if (m->n == 0)
-        return false;
+    if (m->n == 0) return false;
     uint32_t hole = find(m, key), mask = m->cap - 1;
-    if (!m->used[hole])
-        return false;
+    if (!m->used[hole]) return false;
     for (uint32_t i = (hole + 1) & mask; m->used[i]; i = (i + 1) & mask) {
         uint32_t home = (uint32_t)mix(m->slot[i].key) & mask;
         if (((i - home) & mask) >= ((i - hole) & mask)) {
@@ -98,8 +93,7 @@ bool base_map_remove(Map *m, uint64_t key)
 
 void base_map_clear(Map *m)
 {
-    if (m->cap)
-        memset(m->used, 0, m->cap);
+    if (m->cap) memset(m->used, 0, m->cap);
     m->n = 0;
 }
 
@@ -107,7 +101,7 @@ void base_map_free(Map *m)
 {
     base_mem_free(m->slot);
     base_mem_free(m->used);
-    *m = (Map){ 0 };
+    *m = (Map){0};
 }
 
 uint64_t base_hash(uint64_t seed, const void *bytes, size_t n)

@@ -14,31 +14,19 @@
 #include <sys/mman.h>
 
 typedef struct Head {
-    size_t bytes;      /* asked for */
-    size_t offset;     /* from the start of the system's block to the caller's pointer */
+    size_t bytes;  /* asked for */
+    size_t offset; /* from the start of the system's block to the caller's pointer */
 } Head;
 
-enum {
-    SMALL_OFFSET = 16,
-    BIG_ALIGN = 64,
-    BIG_PAD = 128,
-    HUGE_PAGE = 2 << 20,
-    HUGE_FROM = 4 << 20
-};
+enum { SMALL_OFFSET = 16, BIG_ALIGN = 64, BIG_PAD = 128, HUGE_PAGE = 2 << 20, HUGE_FROM = 4 << 20 };
 _Static_assert(sizeof(Head) <= SMALL_OFFSET, "the head must fit before a small block");
 
 static _Atomic int64_t live, peak, count, blocks;
 static _Atomic int64_t fail_countdown;
 
-static Head *head_of(const void *p)
-{
-    return (Head *)((char *)(uintptr_t)p - sizeof(Head));
-}
+static Head *head_of(const void *p) { return (Head *)((char *)(uintptr_t)p - sizeof(Head)); }
 
-static void *system_block(void *p)
-{
-    return (char *)p - head_of(p)->offset;
-}
+static void *system_block(void *p) { return (char *)p - head_of(p)->offset; }
 
 static bool fails_now(void)
 {
@@ -51,8 +39,7 @@ static void account(int64_t grown, int made)
 {
     int64_t now = atomic_fetch_add(&live, grown) + grown;
     int64_t most = atomic_load_explicit(&peak, memory_order_relaxed);
-    while (now > most && !atomic_compare_exchange_weak(&peak, &most, now)) {
-    }
+    while (now > most && !atomic_compare_exchange_weak(&peak, &most, now)) {}
     atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&blocks, made, memory_order_relaxed);
 }
@@ -60,15 +47,14 @@ static void account(int64_t grown, int made)
 static void *place(void *block, size_t offset, size_t bytes)
 {
     void *p = (char *)block + offset;
-    *head_of(p) = (Head){ bytes, offset };
+    *head_of(p) = (Head){bytes, offset};
     account((int64_t)bytes, 1);
     return p;
 }
 
 void *base_mem_alloc(size_t bytes)
 {
-    if (bytes > PTRDIFF_MAX - SMALL_OFFSET || fails_now())
-        return NULL;
+    if (bytes > PTRDIFF_MAX - SMALL_OFFSET || fails_now()) return NULL;
     void *block = malloc(bytes + SMALL_OFFSET);
     return block ? place(block, SMALL_OFFSET, bytes) : NULL;
 }
@@ -85,16 +71,13 @@ void *base_mem_zero(size_t n, size_t size)
 
 void *base_mem_big(size_t bytes)
 {
-    if (bytes > PTRDIFF_MAX - HUGE_PAGE || fails_now())
-        return NULL;
+    if (bytes > PTRDIFF_MAX - HUGE_PAGE || fails_now()) return NULL;
     size_t whole = BIG_ALIGN + (bytes + BIG_PAD - 1) / BIG_PAD * BIG_PAD;
     bool huge = bytes >= HUGE_FROM;
     void *block;
-    if (posix_memalign(&block, huge ? HUGE_PAGE : BIG_ALIGN, whole) != 0)
-        return NULL;
+    if (posix_memalign(&block, huge ? HUGE_PAGE : BIG_ALIGN, whole) != 0) return NULL;
 #ifdef MADV_HUGEPAGE
-    if (huge)
-        (void)madvise(block, whole, MADV_HUGEPAGE);     /* a wish: kernels may lack huge pages */
+    if (huge) (void)madvise(block, whole, MADV_HUGEPAGE); /* a wish: kernels may lack huge pages */
 #endif
     return place(block, BIG_ALIGN, bytes);
 }
@@ -102,8 +85,7 @@ void *base_mem_big(size_t bytes)
 static void *resize_big(void *p, size_t bytes)
 {
     void *q = base_mem_big(bytes);
-    if (!q)
-        return NULL;
+    if (!q) return NULL;
     size_t old = head_of(p)->bytes;
     memcpy(q, p, old < bytes ? old : bytes);
     base_mem_free(p);
@@ -112,20 +94,15 @@ static void *resize_big(void *p, size_t bytes)
 
 void *base_mem_resize(void *p, size_t bytes)
 {
-    if (!p)
-        return base_mem_alloc(bytes);
+    if (!p) return base_mem_alloc(bytes);
     size_t old = head_of(p)->bytes;
     bool grows = bytes > old;
-    if (head_of(p)->offset != SMALL_OFFSET && grows)
-        return resize_big(p, bytes);
-    if (grows && (bytes > PTRDIFF_MAX - SMALL_OFFSET || fails_now()))
-        return NULL;
+    if (head_of(p)->offset != SMALL_OFFSET && grows) return resize_big(p, bytes);
+    if (grows && (bytes > PTRDIFF_MAX - SMALL_OFFSET || fails_now())) return NULL;
     if (head_of(p)->offset == SMALL_OFFSET) {
         void *block = realloc(system_block(p), bytes + SMALL_OFFSET);
-        if (!block && grows)
-            return NULL;
-        if (block)
-            p = (char *)block + SMALL_OFFSET;
+        if (!block && grows) return NULL;
+        if (block) p = (char *)block + SMALL_OFFSET;
     }
     head_of(p)->bytes = bytes;
     account((int64_t)bytes - (int64_t)old, 0);
@@ -134,25 +111,20 @@ void *base_mem_resize(void *p, size_t bytes)
 
 void base_mem_free(void *p)
 {
-    if (!p)
-        return;
+    if (!p) return;
     atomic_fetch_sub(&live, (int64_t)head_of(p)->bytes);
     atomic_fetch_sub_explicit(&blocks, 1, memory_order_relaxed);
     free(system_block(p));
 }
 
-size_t base_mem_size(const void *p)
-{
-    return p ? head_of(p)->bytes : 0;
-}
+size_t base_mem_size(const void *p) { return p ? head_of(p)->bytes : 0; }
 
 MemStats base_mem_stats(void)
 {
-    return (MemStats){ .live = atomic_load(&live), .peak = atomic_load(&peak),
-                       .count = atomic_load(&count), .blocks = atomic_load(&blocks) };
+    return (MemStats){.live = atomic_load(&live),
+                      .peak = atomic_load(&peak),
+                      .count = atomic_load(&count),
+                      .blocks = atomic_load(&blocks)};
 }
 
-void base_mem_fail_at(int64_t nth)
-{
-    atomic_store(&fail_countdown, nth);
-}
+void base_mem_fail_at(int64_t nth) { atomic_store(&fail_countdown, nth); }

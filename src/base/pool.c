@@ -25,14 +25,18 @@
 #endif
 
 enum { LINE = 64, THREADS_MAX = 256, SPINS_A_LOOK = 64 };
-static const double SPIN_SECONDS = 40e-6;   /* about what a sleep and a wake-up cost */
+static const double SPIN_SECONDS = 40e-6; /* about what a sleep and a wake-up cost */
 
-typedef struct Worker { Pool *pool; int number; pthread_t thread; } Worker;
+typedef struct Worker {
+    Pool *pool;
+    int number;
+    pthread_t thread;
+} Worker;
 
 struct Pool {
-    int threads;             /* the caller is number 0 */
-    bool crowded;            /* more threads than processors: spinning would only steal time */
-    Worker *worker;          /* [threads]; entry 0 has no thread of its own */
+    int threads;    /* the caller is number 0 */
+    bool crowded;   /* more threads than processors: spinning would only steal time */
+    Worker *worker; /* [threads]; entry 0 has no thread of its own */
 #ifndef __linux__
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -43,7 +47,7 @@ struct Pool {
     _Alignas(LINE) _Atomic int unclaimed;
     _Alignas(LINE) _Atomic int unfinished;
     _Atomic int caller_sleeps;
-    _Alignas(LINE) _Atomic int region;       /* number of the newest region; what workers watch */
+    _Alignas(LINE) _Atomic int region; /* number of the newest region; what workers watch */
     _Atomic int asleep;
     _Atomic bool ends;
 };
@@ -69,8 +73,7 @@ static void word_sleep(Pool *p, _Atomic int *word, int seen)
     syscall(SYS_futex, (void *)word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
 #else
     pthread_mutex_lock(&p->mutex);
-    if (atomic_load(word) == seen)
-        pthread_cond_wait(&p->changed, &p->mutex);
+    if (atomic_load(word) == seen) pthread_cond_wait(&p->changed, &p->mutex);
     pthread_mutex_unlock(&p->mutex);
 #endif
 }
@@ -91,20 +94,16 @@ static void word_wake(Pool *p, _Atomic int *word, int sleepers)
 /* Spins until *word differs from `seen`; false when the time for spinning is over. */
 static bool spin_until_changed(const Pool *p, _Atomic int *word, int seen)
 {
-    if (p->crowded)
-        return atomic_load_explicit(word, memory_order_acquire) != seen;
+    if (p->crowded) return atomic_load_explicit(word, memory_order_acquire) != seen;
     double until = 0;
     for (;;) {
         for (int i = 0; i < SPINS_A_LOOK; i++) {
-            if (atomic_load_explicit(word, memory_order_acquire) != seen)
-                return true;
+            if (atomic_load_explicit(word, memory_order_acquire) != seen) return true;
             relax();
         }
         double now = base_clock();
-        if (until == 0)
-            until = now + SPIN_SECONDS;
-        else if (now > until)
-            return false;
+        if (until == 0) until = now + SPIN_SECONDS;
+        else if (now > until) return false;
     }
 }
 
@@ -124,11 +123,9 @@ static void work(Pool *p, int number)
         r = atomic_load_explicit(&p->unclaimed, memory_order_acquire);
     }
     running_in = NULL;
-    if (finished == 0)
-        return;
+    if (finished == 0) return;
     bool last = atomic_fetch_sub(&p->unfinished, finished) == finished;
-    if (last && number != 0 && atomic_load(&p->caller_sleeps))
-        word_wake(p, &p->unfinished, 1);
+    if (last && number != 0 && atomic_load(&p->caller_sleeps)) word_wake(p, &p->unfinished, 1);
 }
 
 static void *worker_main(void *arg)
@@ -139,8 +136,7 @@ static void *worker_main(void *arg)
     while (!atomic_load(&p->ends)) {
         if (!spin_until_changed(p, &p->region, seen)) {
             atomic_fetch_add(&p->asleep, 1);
-            if (atomic_load(&p->region) == seen)
-                word_sleep(p, &p->region, seen);
+            if (atomic_load(&p->region) == seen) word_sleep(p, &p->region, seen);
             atomic_fetch_sub(&p->asleep, 1);
         }
         seen = atomic_load_explicit(&p->region, memory_order_acquire);
@@ -152,20 +148,17 @@ static void *worker_main(void *arg)
 static void announce(Pool *p, int helpers)
 {
     atomic_fetch_add(&p->region, 1);
-    if (atomic_load(&p->asleep) > 0)
-        word_wake(p, &p->region, helpers);
+    if (atomic_load(&p->asleep) > 0) word_wake(p, &p->region, helpers);
 }
 
 static void wait_for_end(Pool *p)
 {
     int left;
     while ((left = atomic_load_explicit(&p->unfinished, memory_order_acquire)) > 0) {
-        if (spin_until_changed(p, &p->unfinished, left))
-            continue;
+        if (spin_until_changed(p, &p->unfinished, left)) continue;
         atomic_store(&p->caller_sleeps, 1);
         left = atomic_load(&p->unfinished);
-        if (left > 0)
-            word_sleep(p, &p->unfinished, left);
+        if (left > 0) word_sleep(p, &p->unfinished, left);
         atomic_store(&p->caller_sleeps, 0);
     }
 }
@@ -174,8 +167,7 @@ void base_pool_run(Pool *p, int chunks, PoolFn fn, void *arg)
 {
     if (p->threads == 1 || chunks <= 1 || running_in) {
         int number = running_in == p ? running_as : 0;
-        for (int i = 0; i < chunks; i++)
-            fn(arg, i, number);
+        for (int i = 0; i < chunks; i++) fn(arg, i, number);
         return;
     }
     p->fn = fn;
@@ -193,8 +185,7 @@ static int processors(void)
 {
 #ifdef __linux__
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        return CPU_COUNT(&set);
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
 #endif
     long n = sysconf(_SC_NPROCESSORS_ONLN);
     return n > 0 ? (int)n : 1;
@@ -208,7 +199,7 @@ static void start_workers(Pool *p)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     for (int i = 1; i < p->threads; i++) {
-        p->worker[i] = (Worker){ .pool = p, .number = i };
+        p->worker[i] = (Worker){.pool = p, .number = i};
         if (pthread_create(&p->worker[i].thread, NULL, worker_main, &p->worker[i]) != 0)
             p->threads = i;
     }
@@ -218,14 +209,11 @@ static void start_workers(Pool *p)
 Pool *base_pool_new(int threads)
 {
     int available = processors();
-    if (threads <= 0)
-        threads = available;
-    if (threads > THREADS_MAX)
-        threads = THREADS_MAX;
+    if (threads <= 0) threads = available;
+    if (threads > THREADS_MAX) threads = THREADS_MAX;
     Pool *p = base_mem_big(sizeof *p);
-    if (!p)
-        return NULL;
-    *p = (Pool){ .threads = threads, .crowded = threads > available };
+    if (!p) return NULL;
+    *p = (Pool){.threads = threads, .crowded = threads > available};
     p->worker = base_mem_zero((size_t)threads, sizeof *p->worker);
     if (!p->worker) {
         base_mem_free(p);
@@ -241,12 +229,10 @@ Pool *base_pool_new(int threads)
 
 void base_pool_free(Pool *p)
 {
-    if (!p)
-        return;
+    if (!p) return;
     atomic_store(&p->ends, true);
     announce(p, p->threads);
-    for (int i = 1; i < p->threads; i++)
-        pthread_join(p->worker[i].thread, NULL);
+    for (int i = 1; i < p->threads; i++) pthread_join(p->worker[i].thread, NULL);
 #ifndef __linux__
     pthread_mutex_destroy(&p->mutex);
     pthread_cond_destroy(&p->changed);
@@ -255,7 +241,4 @@ void base_pool_free(Pool *p)
     base_mem_free(p);
 }
 
-int base_pool_threads(const Pool *p)
-{
-    return p->threads;
-}
+int base_pool_threads(const Pool *p) { return p->threads; }

@@ -11,7 +11,7 @@
 typedef struct Pool Pool;
 typedef void (*PoolFn)(void *arg, int chunk, int worker);  /* worker: 0 .. threads-1 */
 
-Pool *base_pool_new(int threads);   /* threads counts the caller; 0: sched_getaffinity; NULL: ENOMEM */
+Pool *base_pool_new(int threads);   /* threads counts the caller; 0: all the process may use */
 void base_pool_free(Pool *p);
 int base_pool_threads(const Pool *p);
 void base_pool_run(Pool *p, int chunks, PoolFn fn, void *arg);

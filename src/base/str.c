@@ -13,18 +13,15 @@ enum { FIRST_CAP = 64, NEAREST_MAX = 64, NEAREST_SLIPS = 2 };
 /* Room for `more` characters and the final 0; false when the builder has failed. */
 static bool reserve(Str *s, size_t more)
 {
-    if (s->failed)
-        return false;
+    if (s->failed) return false;
     size_t need;
     if (__builtin_add_overflow(s->n, more, &need) || need > PTRDIFF_MAX / 2) {
         s->failed = true;
         return false;
     }
-    if (need < s->cap)
-        return true;
+    if (need < s->cap) return true;
     size_t cap = s->cap + s->cap / 2 + FIRST_CAP;
-    if (cap <= need)
-        cap = need + 1;
+    if (cap <= need) cap = need + 1;
     char *at = base_mem_resize(s->at, cap);
     if (!at) {
         s->failed = true;
@@ -37,26 +34,20 @@ static bool reserve(Str *s, size_t more)
 
 void base_str_add(Str *s, const char *text, size_t n)
 {
-    if (!reserve(s, n))
-        return;
-    if (n)
-        memcpy(s->at + s->n, text, n);
+    if (!reserve(s, n)) return;
+    if (n) memcpy(s->at + s->n, text, n);
     s->n += n;
     s->at[s->n] = 0;
 }
 
-void base_str_put(Str *s, const char *text)
-{
-    base_str_add(s, text, strlen(text));
-}
+void base_str_put(Str *s, const char *text) { base_str_add(s, text, strlen(text)); }
 
 void base_str_vfmt(Str *s, const char *fmt, va_list ap)
 {
     va_list again;
     va_copy(again, ap);
     int n = vsnprintf(NULL, 0, fmt, ap);
-    if (n < 0)
-        s->failed = true;
+    if (n < 0) s->failed = true;
     else if (reserve(s, (size_t)n)) {
         vsnprintf(s->at + s->n, (size_t)n + 1, fmt, again);
         s->n += (size_t)n;
@@ -76,14 +67,13 @@ void base_str_clear(Str *s)
 {
     s->n = 0;
     s->failed = false;
-    if (s->at)
-        s->at[0] = 0;
+    if (s->at) s->at[0] = 0;
 }
 
 void base_str_free(Str *s)
 {
     base_mem_free(s->at);
-    *s = (Str){ 0 };
+    *s = (Str){0};
 }
 
 /* Nothing is ever removed, so strings whose hashes meet can sit at successive keys. */
@@ -92,15 +82,12 @@ const char *base_intern(Interner *in, const char *text, size_t n)
     uint64_t key = base_hash(0, text, n), found;
     for (; base_map_get(&in->map, key, &found); key++) {
         const char *known = (const char *)(uintptr_t)found;
-        if (strncmp(known, text, n) == 0 && known[n] == 0)
-            return known;
+        if (strncmp(known, text, n) == 0 && known[n] == 0) return known;
     }
     ArenaMark before = base_arena_mark(&in->arena);
     char *made = base_arena_alloc(&in->arena, n + 1);
-    if (!made)
-        return NULL;
-    if (n)
-        memcpy(made, text, n);
+    if (!made) return NULL;
+    if (n) memcpy(made, text, n);
     made[n] = 0;
     if (!base_map_set(&in->map, key, (uintptr_t)made)) {
         base_arena_reset(&in->arena, before);
@@ -115,17 +102,13 @@ void base_intern_free(Interner *in)
     base_map_free(&in->map);
 }
 
-static int least(int a, int b)
-{
-    return a < b ? a : b;
-}
+static int least(int a, int b) { return a < b ? a : b; }
 
 /* Edit distance where swapping two neighbours is one slip, as it is to a typist. */
 static int distance(const char *a, int na, const char *b, int nb)
 {
     int row[3][NEAREST_MAX + 1];
-    for (int j = 0; j <= nb; j++)
-        row[0][j] = j;
+    for (int j = 0; j <= nb; j++) row[0][j] = j;
     for (int i = 1; i <= na; i++) {
         int *now = row[i % 3], *above = row[(i + 2) % 3], *above2 = row[(i + 1) % 3];
         now[0] = i;
@@ -143,14 +126,12 @@ static int distance(const char *a, int na, const char *b, int nb)
 const char *base_str_nearest(const char *word, const char *const *candidates, int n)
 {
     size_t len = strlen(word);
-    if (len > NEAREST_MAX)
-        return NULL;
+    if (len > NEAREST_MAX) return NULL;
     const char *best = NULL;
     int best_distance = NEAREST_SLIPS + 1;
     for (int i = 0; i < n; i++) {
         size_t other = strlen(candidates[i]);
-        if (other > NEAREST_MAX)
-            continue;
+        if (other > NEAREST_MAX) continue;
         int d = distance(word, (int)len, candidates[i], (int)other);
         if (d < best_distance && 2 * d <= (int)len) {
             best = candidates[i];

@@ -11,21 +11,16 @@ enum { FIRST_CAP = 8 };
 
 bool base_vec_grow(void **at, int *cap, int need, size_t size)
 {
-    if (need < 0)
-        return false;
+    if (need < 0) return false;
     int more = *cap > INT_MAX / 3 * 2 ? INT_MAX : *cap + *cap / 2;
-    if (more < FIRST_CAP)
-        more = FIRST_CAP;
-    if (more < need)
-        more = need;
+    if (more < FIRST_CAP) more = FIRST_CAP;
+    if (more < need) more = need;
     size_t bytes;
-    if (__builtin_mul_overflow((size_t)more, size, &bytes))
-        return false;
+    if (__builtin_mul_overflow((size_t)more, size, &bytes)) return false;
     void *old;
     memcpy(&old, at, sizeof old);
     void *moved = base_mem_resize(old, bytes);
-    if (!moved)
-        return false;
+    if (!moved) return false;
     memcpy(at, &moved, sizeof moved);
     *cap = more;
     return true;

@@ -16,6 +16,16 @@ typedef struct ProgramInfo {
     PassTimes passes;
 } ProgramInfo;
 
+/* What an observer hears, for the knob `debug` and for tools; the core itself never prints. Both
+ * are optional. `pass` is called after each pass of a compilation, `step` after each step of a
+ * run. */
+typedef struct ExecHooks {
+    PassHook pass;
+    void (*step)(void *arg, const Program *p, int step, double seconds);
+    void *arg;
+} ExecHooks;
+int exec_hooks_set(Ctx *cx, ExecHooks hooks);             /* replaces those set before */
+
 /* Compiles a graph (takes it). NULL with the context's error set. Static dims only. */
 Program *exec_compile(Graph *g);
 void exec_program_free(Program *p);
@@ -26,9 +36,11 @@ const Graph *exec_program_graph(const Program *p);        /* after simplify; bor
  * the input. State inputs that the graph assigns are updated in place (the caller made them
  * unshared). out[k] becomes a new reference for output k. On an error (an index out of range, an
  * interrupt) its text ends with the user's position, state assigned by finished steps may have
- * changed, and no output is returned. */
+ * changed, and no output is returned. An interrupt that was reported is over: the flag of the
+ * context is cleared. */
 int exec_run(Program *p, Storage *const *in, Storage **out);
 
-/* For people: the steps with their kernels, buffers and offsets. */
-void exec_program_print(const Program *p, const char *level, Str *out); /* "fused" "plan" "kernels" */
+/* For people, by level: "fused" the groups, "plan" the buffers, "kernels" the steps in full. */
+void exec_program_print(const Program *p, const char *level, Str *out);
+void exec_step_print(const Program *p, int step, Str *out);    /* one line */
 #endif

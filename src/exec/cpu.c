@@ -1,0 +1,237 @@
+/* cpu.c: the CPU backend: plans kernels with the tile interpreter, and runs steps on the pool.
+ *
+ * In:   the steps of a program; for a run the addresses of its buffers.
+ * Out:  the buffers written.
+ * Holds: a run allocates nothing unless the number of threads grew since. Workspaces are shared by
+ *        all steps, which run one after the other. Steps below WORK_MIN stay on the caller's
+ *        thread.
+ */
+#include "exec/cpu.h"
+#include <string.h>
+#include "exec/backend.h"
+
+enum { WORK_MIN = 40 * 1024 };   /* elements × instructions that pay for waking a thread */
+
+/* How steps that are no kernels run. */
+typedef struct CpuOp {
+    int (*run)(const CpuJob *j);
+    size_t (*scratch)(const Step *s);
+    int views;
+    bool adds;                   /* f16 and bf16 are widened */
+    int weight;                  /* work for an element of the largest view */
+} CpuOp;
+
+static const CpuOp CPU_OPS[] = {
+    [STEP_DOT]     = { exec_cpu_dot, exec_cpu_dot_scratch, 2, true, 1 },
+    [STEP_GATHER]  = { exec_cpu_gather, NULL, 2, false, 1 },
+    [STEP_SCATTER] = { exec_cpu_scatter, NULL, 3, true, 1 },
+    [STEP_ARGSORT] = { exec_cpu_argsort, exec_cpu_argsort_scratch, 1, false, 16 },
+    [STEP_CUMSUM]  = { exec_cpu_cumsum, NULL, 1, true, 1 },
+    [STEP_FOLD]    = { exec_cpu_fold, NULL, 1, true, 1 },
+};
+
+typedef struct CpuStep {
+    TilePlan *plan;              /* of a kernel */
+    bool parallel;
+} CpuStep;
+
+typedef struct CpuState {
+    const Isa *isa;
+    int nsteps, workers;
+    size_t scratch_bytes, partial_bytes, wide_bytes;
+    char *scratch;               /* workers × scratch_bytes */
+    void *partials;
+    char *wide;                  /* widened operands of one step */
+    void **args;                 /* addresses of one kernel's buffers */
+    int nargs;
+    CpuStep step[];
+} CpuState;
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + 127) / 128 * 128;
+}
+
+static void need(size_t *most, size_t bytes)
+{
+    if (round_up(bytes) > *most) *most = round_up(bytes);
+}
+
+static bool is_half(const View *v)
+{
+    return v->dtype == DT_f16 || v->dtype == DT_bf16;
+}
+
+static size_t wide_size(const View *v)
+{
+    return is_half(v) ? round_up((size_t)exec_view_count(v) * sizeof(float)) : 0;
+}
+
+static int64_t work_of(const Step *s)
+{
+    const CpuOp *op = &CPU_OPS[s->kind];
+    int64_t most = exec_view_count(&s->out);
+    for (int i = 0; i < op->views; i++) {
+        int64_t n = exec_view_count(&s->view[i]);
+        if (n > most) most = n;
+    }
+    if (s->kind == STEP_DOT)     /* 0.1 MFLOP pay for a thread */
+        return exec_view_count(&s->out) * s->view[0].extent[s->view[0].rank - 1];
+    return most * op->weight;
+}
+
+static int prepare_step(Ctx *cx, CpuState *st, const Step *s, CpuStep *to)
+{
+    if (s->kind == STEP_COPY) return SGL_OK;
+    if (s->kind == STEP_KERNEL) {
+        to->plan = kern_tile_plan(s->kernel, st->isa->tile);
+        if (!to->plan) return base_fail(cx, SGL_ENOMEM, "no memory for kernel %s", s->kernel->name);
+        to->parallel = kern_tile_chunks(to->plan) > 1 && kern_tile_cost(to->plan) >= WORK_MIN;
+        need(&st->scratch_bytes, kern_tile_scratch(to->plan));
+        need(&st->partial_bytes, kern_tile_partials(to->plan));
+        if (s->nargs > st->nargs) st->nargs = s->nargs;
+        return SGL_OK;
+    }
+    const CpuOp *op = &CPU_OPS[s->kind];
+    size_t wide = op->adds ? wide_size(&s->out) : 0;
+    for (int i = 0; op->adds && i < op->views; i++) wide += wide_size(&s->view[i]);
+    need(&st->wide_bytes, wide);
+    if (op->scratch) need(&st->scratch_bytes, op->scratch(s));
+    to->parallel = work_of(s) >= WORK_MIN;
+    return SGL_OK;
+}
+
+/* Scratch for all workers the pool may have; only grows. */
+static int reserve(Ctx *cx, CpuState *st, int workers)
+{
+    if (workers <= st->workers) return SGL_OK;
+    char *scratch = base_mem_big((size_t)workers * st->scratch_bytes);
+    if (!scratch)
+        return base_fail(cx, SGL_ENOMEM, "no memory for the workspaces of %d threads", workers);
+    base_mem_free(st->scratch);
+    st->scratch = scratch;
+    st->workers = workers;
+    return SGL_OK;
+}
+
+static void release(void *state)
+{
+    CpuState *st = state;
+    for (int i = 0; i < st->nsteps; i++) kern_tile_free(st->step[i].plan);
+    base_mem_free(st->scratch);
+    base_mem_free(st->partials);
+    base_mem_free(st->wide);
+    base_mem_free(st->args);
+    base_mem_free(st);
+}
+
+static int prepare(Ctx *cx, const StepVec *steps, void **state)
+{
+    CpuState *st = base_mem_zero(1, sizeof *st + (size_t)steps->n * sizeof st->step[0]);
+    if (!st) return base_fail(cx, SGL_ENOMEM, "no memory for a plan of %d steps", steps->n);
+    st->nsteps = steps->n;
+    st->isa = kern_isa(cx);
+    int code = st->isa ? SGL_OK : SGL_EUNSUP;
+    for (int i = 0; i < steps->n && code == SGL_OK; i++)
+        code = prepare_step(cx, st, &steps->at[i], &st->step[i]);
+    if (code == SGL_OK) {
+        st->partials = base_mem_big(st->partial_bytes);
+        st->wide = base_mem_big(st->wide_bytes);
+        st->args = base_mem_zero((size_t)st->nargs + 1, sizeof *st->args);
+        if (!st->partials || !st->wide || !st->args)
+            code = base_fail(cx, SGL_ENOMEM, "no memory for the workspaces of a program");
+    }
+    if (code == SGL_OK) code = reserve(cx, st, 1);
+    if (code < 0) {
+        release(st);
+        st = NULL;
+    }
+    *state = st;
+    return code;
+}
+
+typedef struct KernelRun {
+    const CpuState *st;
+    const TilePlan *plan;
+    void *const *args;
+} KernelRun;
+
+static void run_chunk(void *arg, int chunk, int worker)
+{
+    const KernelRun *r = arg;
+    char *scratch = r->st->scratch + (size_t)worker * r->st->scratch_bytes;
+    kern_tile_run(r->plan, r->args, chunk, scratch, r->st->partials);
+}
+
+static int run_kernel(CpuState *st, const Step *s, const CpuStep *cs, Pool *pool,
+                      void *const *buffers)
+{
+    for (int i = 0; i < s->nargs; i++) st->args[i] = buffers[s->args[i]];
+    KernelRun r = { st, cs->plan, st->args };
+    CpuJob j = { .pool = pool };
+    exec_cpu_split(&j, kern_tile_chunks(cs->plan), run_chunk, &r);
+    kern_tile_finish(cs->plan, st->args, st->scratch, st->partials);
+    return SGL_OK;
+}
+
+/* Replaces a half-precision view by a packed one of f32 at *wide. */
+static void *widened(View *v, char **wide)
+{
+    void *at = *wide;
+    *wide += wide_size(v);
+    v->dtype = DT_f32;
+    exec_view_pack(v);
+    return at;
+}
+
+static int run_op(Ctx *cx, CpuState *st, const Step *s, Pool *pool, void *const *buffers)
+{
+    const CpuOp *op = &CPU_OPS[s->kind];
+    char *wide = st->wide;
+    CpuJob j = { .cx = cx, .step = s, .out = s->out, .isa = st->isa, .pool = pool,
+                 .scratch = st->scratch, .scratch_bytes = st->scratch_bytes };
+    for (int i = 0; i < op->views; i++) {
+        const View *v = &s->view[i];
+        j.x[i] = *v;
+        j.in[i] = (char *)buffers[v->buffer] + (size_t)v->offset * DTYPES[v->dtype].bytes;
+        if (!op->adds || !is_half(v)) continue;
+        float *copy = widened(&j.x[i], &wide);
+        exec_cpu_widen(v, j.in[i], copy);
+        j.in[i] = copy;
+    }
+    void *to = (char *)buffers[s->out.buffer] + (size_t)s->out.offset * DTYPES[s->out.dtype].bytes;
+    bool half = op->adds && is_half(&s->out);
+    j.to = half ? widened(&j.out, &wide) : to;
+    int code = op->run(&j);
+    if (code == SGL_OK && half) exec_cpu_narrow(&s->out, j.to, to);
+    return code;
+}
+
+static int run(Ctx *cx, void *state, const Step *s, int i, void *const *buffers)
+{
+    CpuState *st = state;
+    Pool *pool = NULL;
+    if (s->kind == STEP_COPY) {
+        memcpy(buffers[s->args[1]], buffers[s->args[0]], s->bytes);
+        return SGL_OK;
+    }
+    if (st->step[i].parallel) {
+        pool = base_ctx_pool(cx);
+        if (!pool) return base_fail(cx, SGL_ENOMEM, "no memory for threads");
+        int code = reserve(cx, st, base_pool_threads(pool));
+        if (code < 0) return code;
+    }
+    if (s->kind == STEP_KERNEL) return run_kernel(st, s, &st->step[i], pool, buffers);
+    return run_op(cx, st, s, pool, buffers);
+}
+
+void exec_cpu_split(const CpuJob *j, int chunks, PoolFn fn, void *arg)
+{
+    if (j->pool && chunks > 1) {
+        base_pool_run(j->pool, chunks, fn, arg);
+        return;
+    }
+    for (int i = 0; i < chunks; i++) fn(arg, i, 0);
+}
+
+const Backend EXEC_CPU = { "cpu", prepare, release, run, 1 };

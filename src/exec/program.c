@@ -1,0 +1,276 @@
+/* program.c: compiling a graph to steps, and running them.
+ *
+ * In:   a static graph; for a run the storages of its inputs.
+ * Out:  a program; for a run the storages of the outputs.
+ * Holds: a run allocates only outputs, and those only while the caller still holds the ones of the
+ *        run before. Assigns that are not in place are copied after the last step, all from the
+ *        values before any of these copies.
+ */
+#include <stdio.h>
+#include <string.h>
+#include "base/clock.h"
+#include "exec/program_type.h"
+
+typedef struct ExecSlot { ExecHooks hooks; } ExecSlot;
+
+int exec_hooks_set(Ctx *cx, ExecHooks hooks)
+{
+    ExecSlot *slot = cx->slot[CTX_EXEC];
+    if (!slot) {
+        slot = base_mem_zero(1, sizeof *slot);
+        if (!slot) return base_fail(cx, SGL_ENOMEM, "no memory for hooks");
+        cx->slot[CTX_EXEC] = slot;
+        cx->slot_free[CTX_EXEC] = base_mem_free;
+    }
+    slot->hooks = hooks;
+    return SGL_OK;
+}
+
+static ExecHooks hooks_of(const Ctx *cx)
+{
+    const ExecSlot *slot = cx->slot[CTX_EXEC];
+    return slot ? slot->hooks : (ExecHooks){ 0 };
+}
+
+static int out_of_memory(Program *p)
+{
+    return base_fail(p->cx, SGL_ENOMEM, "no memory for a program of %d steps", p->steps.n);
+}
+
+static int add_copy(Program *p, int from, int to, const Node *n)
+{
+    const Schedule *s = p->schedule;
+    size_t bytes = (size_t)ir_count(n) * DTYPES[n->dtype].bytes;
+    if (from == to || bytes == 0) return SGL_OK;
+    int *args = base_arena_alloc(&p->arena, 2 * sizeof *args);
+    if (!args) return out_of_memory(p);
+    args[0] = from, args[1] = to;
+    Step copy = { .kind = STEP_COPY, .nargs = 2, .args = args, .bytes = bytes, .node = n };
+    if (s->buffers.at[from].bytes < bytes || s->buffers.at[to].bytes < bytes)
+        return base_fail(p->cx, SGL_EINTERN, "copy of %zu bytes between smaller buffers", bytes);
+    return vec_push(&p->steps, copy) ? SGL_OK : out_of_memory(p);
+}
+
+/* Where the copies find the value of node n: buffers that save an old state come first. */
+static int source_of(const Schedule *s, const Node *n)
+{
+    int b = s->buffer_of[n->id];
+    for (int i = s->graph->inputs.n + s->graph->outputs.n; i < s->buffers.n; i++)
+        if (s->buffers.at[i].node == s->buffers.at[b].node && s->buffers.at[b].place == BUF_INPUT &&
+            s->buffers.at[i].place == BUF_ARENA)
+            return i;
+    return b;
+}
+
+/* Outputs that live elsewhere, old states to save, assigns not in place: in this order. */
+static int add_copies(Program *p)
+{
+    const Schedule *s = p->schedule;
+    const Graph *g = s->graph;
+    int code = SGL_OK;
+    for (int k = 0; k < g->outputs.n && code == SGL_OK; k++) {
+        const Node *n = g->outputs.at[k].node;
+        code = add_copy(p, s->buffer_of[n->id], g->inputs.n + k, n);
+    }
+    for (int b = g->inputs.n + g->outputs.n; b < s->buffers.n && code == SGL_OK; b++) {
+        const Node *n = s->buffers.at[b].node;
+        if (n->op == OP_input) code = add_copy(p, s->buffer_of[n->id], b, n);
+    }
+    for (int a = 0; a < g->assigns.n && code == SGL_OK; a++) {
+        const GraphAssign *assign = &g->assigns.at[a];
+        if (!s->in_place[a])
+            code = add_copy(p, source_of(s, assign->value), assign->input, assign->value);
+    }
+    return code;
+}
+
+static int lower(Program *p)
+{
+    const Schedule *s = p->schedule;
+    int code = SGL_OK;
+    for (int i = 0; i < s->groups.n && code == SGL_OK; i++)
+        code = kern_lower(s, i, &p->arena, &p->steps);
+    return code == SGL_OK ? add_copies(p) : code;
+}
+
+static int allocate(Program *p)
+{
+    const Schedule *s = p->schedule;
+    p->buffers = base_mem_zero((size_t)s->buffers.n + 1, sizeof *p->buffers);
+    p->kept = base_mem_zero((size_t)s->graph->outputs.n + 1, sizeof(Storage *));
+    p->memory = base_mem_big(s->arena_bytes);
+    if (!p->buffers || !p->kept || !p->memory)
+        return base_fail(p->cx, SGL_ENOMEM, "no memory for a program's arena of %zu bytes",
+                         s->arena_bytes);
+    for (int b = 0; b < s->buffers.n; b++)
+        if (s->buffers.at[b].place == BUF_ARENA)
+            p->buffers[b] = (char *)p->memory + s->buffers.at[b].offset;
+    return SGL_OK;
+}
+
+static void count(Program *p, double start)
+{
+    const Schedule *s = p->schedule;
+    ProgramInfo *info = &p->info;
+    for (int i = 0; i < s->graph->nodes.n; i++) info->nodes += s->group_of[i] >= 0;
+    for (int i = 0; i < s->groups.n; i++) info->groups += s->groups.at[i].kind != GROUP_ALIAS;
+    for (int i = 0; i < p->steps.n; i++) {
+        info->kernels += p->steps.at[i].kind == STEP_KERNEL;
+        info->dots += p->steps.at[i].kind == STEP_DOT;
+    }
+    info->steps = p->steps.n;
+    info->arena_bytes = s->arena_bytes;
+    info->bytes = sizeof *p + s->arena_bytes + p->arena.bytes + s->graph->arena.bytes +
+                  (size_t)p->steps.cap * sizeof *p->steps.at;
+    info->compile_seconds = base_clock() - start;
+}
+
+Program *exec_compile(Graph *g)
+{
+    double start = base_clock();
+    if (!g) return NULL;
+    Ctx *cx = g->cx;
+    ExecHooks hooks = hooks_of(cx);
+    Program *p = base_mem_zero(1, sizeof *p);
+    if (!p) {
+        base_fail(cx, SGL_ENOMEM, "no memory for a program");
+        ir_graph_free(g);
+        return NULL;
+    }
+    p->cx = cx;
+    p->backend = exec_backend(cx);
+    p->schedule = pass_run(g, NULL, &p->info.passes, hooks.pass, hooks.arg);
+    if (!p->schedule || lower(p) < 0 || allocate(p) < 0 ||
+        (p->backend->prepare && p->backend->prepare(cx, &p->steps, &p->state) < 0)) {
+        exec_program_free(p);
+        return NULL;
+    }
+    count(p, start);
+    return p;
+}
+
+void exec_program_free(Program *p)
+{
+    if (!p) return;
+    if (p->backend->release && p->state) p->backend->release(p->state);
+    if (p->kept)
+        for (int k = 0; k < p->schedule->graph->outputs.n; k++) exec_storage_unref(p->kept[k]);
+    base_mem_free(p->kept);
+    base_mem_free(p->buffers);
+    base_mem_free(p->memory);
+    vec_free(&p->steps);
+    base_arena_free(&p->arena);
+    pass_schedule_free(p->schedule);
+    base_mem_free(p);
+}
+
+const ProgramInfo *exec_program_info(const Program *p)
+{
+    return &p->info;
+}
+
+const Graph *exec_program_graph(const Program *p)
+{
+    return p->schedule->graph;
+}
+
+static bool same_dims(const Storage *s, const Node *n)
+{
+    bool same = s->rank == n->rank;
+    for (int i = 0; same && i < s->rank; i++) same = s->dims[i] == n->dims[i];
+    return same;
+}
+
+static void storage_text(const Storage *s, Str *out)
+{
+    base_str_fmt(out, "%s[", DTYPES[s->dtype].name);
+    for (int i = 0; i < s->rank; i++)
+        base_str_fmt(out, "%s%lld", i ? ", " : "", (long long)s->dims[i]);
+    base_str_put(out, "]");
+}
+
+static int check_input(const Program *p, int i, const Storage *s)
+{
+    const GraphInput *in = &exec_program_graph(p)->inputs.at[i];
+    const char *name = in->name ? in->name : "";
+    if (!s) return base_fail(p->cx, SGL_EARG, "input %d '%s' is missing", i + 1, name);
+    if (s->dtype == in->node->dtype && same_dims(s, in->node)) return SGL_OK;
+
+    int code = s->dtype != in->node->dtype ? SGL_EDTYPE : SGL_ESHAPE;
+    Str want = { 0 }, got = { 0 };
+    ir_type_text(in->node, &want);
+    storage_text(s, &got);
+    if (want.failed || got.failed)
+        base_fail(p->cx, code, "input %d '%s' does not fit the program", i + 1, name);
+    else
+        base_fail(p->cx, code, "input %d '%s' is %s, the program was compiled for %s", i + 1, name,
+                  got.at, want.at);
+    base_str_free(&want);
+    base_str_free(&got);
+    return code;
+}
+
+/* Makes sure p->kept[k] is a storage that only the program holds. */
+static int take_output(Program *p, int k)
+{
+    if (p->kept[k] && p->kept[k]->refs == 1) return SGL_OK;
+    const Node *n = exec_program_graph(p)->outputs.at[k].node;
+    exec_storage_unref(p->kept[k]);
+    p->kept[k] = exec_storage_new(p->cx, (Dtype)n->dtype, n->rank, n->dims);
+    if (!p->kept[k]) return SGL_ENOMEM;
+    if (!p->backend->computes) memset(p->kept[k]->data, 0, p->kept[k]->bytes);
+    return SGL_OK;
+}
+
+static int bind(Program *p, Storage *const *in)
+{
+    const Graph *g = exec_program_graph(p);
+    int code = SGL_OK;
+    for (int i = 0; i < g->inputs.n && code == SGL_OK; i++) {
+        code = check_input(p, i, in[i]);
+        if (code == SGL_OK) p->buffers[i] = in[i]->data;
+    }
+    for (int k = 0; k < g->outputs.n && code == SGL_OK; k++) {
+        code = take_output(p, k);
+        if (code == SGL_OK) p->buffers[g->inputs.n + k] = p->kept[k]->data;
+    }
+    return code;
+}
+
+/* Ends the error's text with the place in the user's source that node n came from. */
+static void add_position(Ctx *cx, const Node *n)
+{
+    SrcPos pos = base_src_pos(cx, n ? n->src : 0);
+    size_t used = strlen(cx->err.text);
+    if (pos.line > 0)
+        snprintf(cx->err.text + used, sizeof cx->err.text - used, " (%s:%d)", pos.file, pos.line);
+}
+
+static int run_step(Program *p, int i)
+{
+    const Step *step = &p->steps.at[i];
+    if (p->cx->interrupted) {
+        p->cx->interrupted = 0;
+        base_fail(p->cx, SGL_EINTR, "interrupted before step %d of %d", i + 1, p->steps.n);
+        add_position(p->cx, step->node);
+        return SGL_EINTR;
+    }
+    int code = p->backend->run(p->cx, p->state, step, i, p->buffers);
+    if (code < 0) add_position(p->cx, step->node);
+    return code;
+}
+
+int exec_run(Program *p, Storage *const *in, Storage **out)
+{
+    ExecHooks hooks = hooks_of(p->cx);
+    int code = bind(p, in);
+    for (int i = 0; i < p->steps.n && code >= 0; i++) {
+        double start = hooks.step ? base_clock() : 0;
+        code = run_step(p, i);
+        if (hooks.step && code >= 0) hooks.step(hooks.arg, p, i, base_clock() - start);
+    }
+    if (code < 0) return code;
+    for (int k = 0; k < exec_program_graph(p)->outputs.n; k++)
+        out[k] = exec_storage_ref(p->kept[k]);
+    return SGL_OK;
+}

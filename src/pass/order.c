@@ -1,0 +1,206 @@
+/* order.c: the order of execution.
+ *
+ * In:   a schedule after `fuse`: groups in any order, the nodes each reads and leaves.
+ * Out:  the groups sorted, group_of renumbered.
+ * Holds: a group runs after the groups whose nodes it reads. A group that computes the new value of
+ *        a state runs after the other readers of the old one wherever no path forbids it, so that
+ *        `plan` can write it in place.
+ * Among the groups that may run next the one that leaves the least memory in use goes first; among
+ * equals the user's order decides.
+ */
+#include "pass/pass.h"
+#include "pass/plan.h"
+
+typedef struct Edge { int to; struct Edge *next; } Edge;
+
+typedef struct Order {
+    Schedule *s;
+    int n;
+    Arena arena;             /* everything below */
+    Edge **next;             /* by group: groups that must wait for it */
+    int *waits;              /* by group: edges into it */
+    int *stamp, now, *stack; /* of the search for a path; a group is pushed once */
+    int *readers;            /* by node id of a root: groups still to read it */
+    bool *kept;              /* by node id of a root: it never frees memory of the arena */
+    VEC(int) ready;
+} Order;
+
+static bool add_edge(Order *o, int from, int to)
+{
+    Edge *e = base_arena_alloc(&o->arena, sizeof *e);
+    if (!e) return false;
+    *e = (Edge){ to, o->next[from] };
+    o->next[from] = e;
+    o->waits[to]++;
+    return true;
+}
+
+/* Is there a path from group `from` to group `to`? */
+static bool reaches(Order *o, int from, int to)
+{
+    int depth = 0;
+    o->now++;
+    o->stack[depth++] = from;
+    while (depth) {
+        int t = o->stack[--depth];
+        if (t == to) return true;
+        for (const Edge *e = o->next[t]; e; e = e->next) {
+            if (o->stamp[e->to] == o->now) continue;
+            o->stamp[e->to] = o->now;
+            o->stack[depth++] = e->to;
+        }
+    }
+    return false;
+}
+
+static bool first_of_root(const Order *o, const Group *g, int k)
+{
+    const Node *root = pass_root(o->s, g->ins.at[k]);
+    for (int i = 0; i < k; i++)
+        if (pass_root(o->s, g->ins.at[i]) == root) return false;
+    return true;
+}
+
+static bool add_data_edges(Order *o)
+{
+    for (int t = 0; t < o->n; t++) {
+        const Group *g = &o->s->groups.at[t];
+        for (int k = 0; k < g->ins.n; k++) {
+            int from = o->s->group_of[g->ins.at[k]->id];
+            if (from >= 0 && from != t && !add_edge(o, from, t)) return false;
+            if (g->kind != GROUP_ALIAS && first_of_root(o, g, k))
+                o->readers[pass_root(o->s, g->ins.at[k])->id]++;
+        }
+    }
+    return true;
+}
+
+/* `writer[id of a state]` is the group that computes its next value, or -1. */
+static bool add_state_edges(Order *o, const int *writer)
+{
+    for (int t = 0; t < o->n; t++) {
+        const Group *g = &o->s->groups.at[t];
+        for (int k = 0; k < g->ins.n; k++) {
+            int w = writer[pass_root(o->s, g->ins.at[k])->id];
+            if (w < 0 || w == t) continue;
+            if (!reaches(o, w, t) && !add_edge(o, t, w)) return false;
+        }
+    }
+    return true;
+}
+
+static bool build(Order *o)
+{
+    const Graph *g = o->s->graph;
+    size_t nodes = (size_t)g->nodes.n, groups = (size_t)o->n;
+    o->next = base_arena_zero(&o->arena, groups, sizeof *o->next);
+    o->waits = base_arena_zero(&o->arena, groups, sizeof *o->waits);
+    o->stamp = base_arena_zero(&o->arena, groups, sizeof *o->stamp);
+    o->stack = base_arena_alloc(&o->arena, (groups + 1) * sizeof *o->stack);
+    o->readers = base_arena_zero(&o->arena, nodes, sizeof *o->readers);
+    o->kept = base_arena_zero(&o->arena, nodes, sizeof *o->kept);
+    int *writer = base_arena_alloc(&o->arena, nodes * sizeof *writer);
+    if (!o->next || !o->waits || !o->stamp || !o->stack || !o->readers || !o->kept || !writer)
+        return false;
+
+    for (size_t i = 0; i < nodes; i++) writer[i] = -1;
+    for (int i = 0; i < g->inputs.n; i++) o->kept[g->inputs.at[i].node->id] = true;
+    for (int i = 0; i < g->outputs.n; i++)
+        o->kept[pass_root(o->s, g->outputs.at[i].node)->id] = true;
+    for (int i = 0; i < g->assigns.n; i++) {
+        const GraphAssign *a = &g->assigns.at[i];
+        const Node *value = pass_root(o->s, a->value);
+        o->kept[value->id] = true;
+        writer[g->inputs.at[a->input].node->id] = o->s->group_of[value->id];
+    }
+    return add_data_edges(o) && add_state_edges(o, writer);
+}
+
+/* Bytes of the arena that running group t frees, less those it takes. */
+static int64_t gain(const Order *o, int t)
+{
+    const Group *g = &o->s->groups.at[t];
+    int64_t bytes = 0;
+    if (g->kind == GROUP_ALIAS) return 0;
+    for (int k = 0; k < g->ins.n; k++) {
+        const Node *root = pass_root(o->s, g->ins.at[k]);
+        if (!o->kept[root->id] && o->readers[root->id] == 1 && first_of_root(o, g, k))
+            bytes += (int64_t)pass_node_bytes(root);
+    }
+    for (int k = 0; k < g->outs.n; k++)
+        if (!o->kept[g->outs.at[k]->id]) bytes -= (int64_t)pass_node_bytes(g->outs.at[k]);
+    return bytes;
+}
+
+static uint32_t position(const Order *o, int t)
+{
+    const Group *g = &o->s->groups.at[t];
+    return g->nodes.n ? g->nodes.at[g->nodes.n - 1]->id : 0;
+}
+
+static int take_best(Order *o)
+{
+    int best = 0;
+    int64_t best_gain = gain(o, o->ready.at[0]);
+    for (int i = 1; i < o->ready.n; i++) {
+        int t = o->ready.at[i];
+        int64_t x = gain(o, t);
+        if (x < best_gain) continue;
+        if (x == best_gain && position(o, t) > position(o, o->ready.at[best])) continue;
+        best = i, best_gain = x;
+    }
+    int t = o->ready.at[best];
+    o->ready.at[best] = vec_pop(&o->ready);
+    return t;
+}
+
+/* sequence[i] becomes the i-th group to run; returns how many could be placed, or -1. */
+static int choose(Order *o, int *sequence)
+{
+    int placed = 0;
+    for (int t = 0; t < o->n; t++)
+        if (!o->waits[t] && !vec_push(&o->ready, t)) return -1;
+    while (o->ready.n) {
+        int t = take_best(o);
+        const Group *g = &o->s->groups.at[t];
+        sequence[placed++] = t;
+        for (int k = 0; k < g->ins.n && g->kind != GROUP_ALIAS; k++)
+            if (first_of_root(o, g, k)) o->readers[pass_root(o->s, g->ins.at[k])->id]--;
+        for (const Edge *e = o->next[t]; e; e = e->next)
+            if (--o->waits[e->to] == 0 && !vec_push(&o->ready, e->to)) return -1;
+    }
+    return placed;
+}
+
+static bool apply(Order *o, const int *sequence)
+{
+    Schedule *s = o->s;
+    Group *sorted = base_arena_alloc(&o->arena, (size_t)o->n * sizeof *sorted);
+    int *place = base_arena_alloc(&o->arena, (size_t)o->n * sizeof *place);
+    if (!sorted || !place) return false;
+    for (int i = 0; i < o->n; i++) {
+        sorted[i] = s->groups.at[sequence[i]];
+        place[sequence[i]] = i;
+    }
+    for (int i = 0; i < o->n; i++) s->groups.at[i] = sorted[i];
+    for (int i = 0; i < s->graph->nodes.n; i++)
+        if (s->group_of[i] >= 0) s->group_of[i] = place[s->group_of[i]];
+    return true;
+}
+
+int pass_order(PassState *st)
+{
+    Order o = { .s = st->schedule, .n = st->schedule->groups.n };
+    int code = SGL_OK, placed = -1;
+    if (o.n == 0) return SGL_OK;
+
+    int *sequence = base_arena_alloc(&o.arena, (size_t)o.n * sizeof *sequence);
+    if (sequence && build(&o)) placed = choose(&o, sequence);
+    if (placed < 0 || (placed == o.n && !apply(&o, sequence)))
+        code = base_fail(st->cx, SGL_ENOMEM, "order: no memory to sort %d groups", o.n);
+    else if (placed < o.n)
+        code = base_fail(st->cx, SGL_EINTERN, "order: %d groups wait for each other", o.n - placed);
+    vec_free(&o.ready);
+    base_arena_free(&o.arena);
+    return code;
+}

@@ -119,7 +119,8 @@ module: $(B)/sgl.so
 # ---- what users run
 .PHONY: deps demo test bench docs clean help
 deps:                  ## install what is missing, or print the command for it
-	@scripts/deps
+	@CC="$(CC)" LUA="$(LUA)" LUA_INCLUDE="$(LUA_INCLUDE)" LUA_LIBRARY="$(LUA_LIBRARY)" \
+	    scripts/deps
 
 demo: deps             ## install what is missing, build, train a model on handwritten digits
 	@$(MAKE) all

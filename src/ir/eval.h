@@ -1,4 +1,8 @@
 /* eval.h: the reference interpreter, in double: the oracle of every backend.
+ *
+ * Integers and bool hold values of their dtype in both modes: integer rows are computed in 64-bit
+ * integers and wrap. Values of i64 beyond 2^53 are inexact, because arrays hold doubles. Sums add
+ * in row-major order. A position outside is SGL_EINDEX with its value.
  */
 #ifndef SGL_IR_EVAL_H
 #define SGL_IR_EVAL_H
@@ -15,11 +19,13 @@ int ir_eval_nodes(const Graph *g, RefMode mode, const RefArray *in, int n, Node 
 int ir_ref_alloc(RefArray *a, Dtype dtype, int rank, const int64_t *dims);
 void ir_ref_free(RefArray *a);
 /* Fills an array with values from the domain, reproducibly from the seed; `bound` is the size of
- * the indexed dim for DOM_INDEX. */
+ * the indexed dim for DOM_INDEX. Arrays sampled for one op take seeds that differ modulo 4. */
 void ir_domain_sample(Domain d, uint64_t seed, int64_t bound, RefArray *a);
 
 /* Philox4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, 2011). */
 void ir_philox(uint64_t key, const uint32_t counter[4], uint32_t out[4]);
-/* The uniform of op `rand`: top 24 bits of the word times 2^-24. */
+/* The uniform of op `rand`: top 24 bits of the word times 2^-24. Counter: {element low, element
+ * high, step low, stream}; key: seed, the high half of step xored into its high half. The inline
+ * form for kernels is philox.h. */
 float ir_rand_value(int64_t seed, int64_t step, int stream, int word, int64_t element);
 #endif

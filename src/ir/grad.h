@@ -4,6 +4,7 @@
  * where loss does not depend on it. loss must be a float of rank 0 (else SGL_EGRAD, also for an
  * integer wrt). Gradients of gradients are gradients. A cotangent that came through `where` is
  * masked: 0 times inf beside the branch not taken is 0 (NaN-safe).
+ * The new nodes have the source position of the node they differentiate and that node as origin.
  */
 #ifndef SGL_IR_GRAD_H
 #define SGL_IR_GRAD_H

@@ -1,0 +1,98 @@
+/* op_leaf.c: input, const, iota, rand: nodes whose dims and dtype are attributes.
+ *
+ * Shape rules, gradients (none flows) and reference evaluation.
+ * Holds: ir_input makes the `input` nodes itself and ir_eval binds their arrays, so the rule and
+ *        the evaluation of `input` only refuse.
+ */
+#include <string.h>
+#include "ir/check.h"
+#include "ir/philox.h"
+#include "ir/ref.h"
+#include "ir/rules.h"
+
+int ir_shape_input(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
+{
+    const Check c = { cx, op, nin, in };
+    (void)attr, (void)out;
+    return ir_check_fail(&c, SGL_EARG, "only ir_input makes it", NULL, NULL);
+}
+
+NO_GRADIENT(input)
+
+int ir_eval_input(const Node *n, const RefArray *const *in, RefArray *out)
+{
+    (void)in, (void)out;
+    return base_fail(n->graph->cx, SGL_EINTERN, "input: evaluated without a value");
+}
+
+int ir_shape_const(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
+{
+    const Check c = { cx, op, nin, in };
+    const int64_t *word = attr + 1;
+    AttrList dims = ir_take_list(&word);
+    int rc = ir_check_dtype(&c, *word);
+    return rc ? rc : ir_check_result(&c, (Dtype)*word, dims.n, dims.at, out);
+}
+
+NO_GRADIENT(const)
+
+int ir_eval_const(const Node *n, const RefArray *const *in, RefArray *out)
+{
+    double value = ir_dtype_round(n->dtype, ir_attr_float(n, 0));
+    (void)in;
+    if (DTYPES[n->dtype].class == CLASS_FLOAT)
+        value = ir_attr_float(n, 0);
+    for (int64_t i = 0; i < out->count; i++)
+        out->at[i] = value;
+    return 0;
+}
+
+int ir_shape_iota(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
+{
+    const Check c = { cx, op, nin, in };
+    const int64_t *word = attr + 1;
+    AttrList dims = ir_take_list(&word);
+    int rc = ir_check_dtype(&c, *word);
+    if (!rc)
+        rc = ir_check_axis(&c, attr[0], dims.n);
+    return rc ? rc : ir_check_result(&c, (Dtype)*word, dims.n, dims.at, out);
+}
+
+NO_GRADIENT(iota)
+
+int ir_eval_iota(const Node *n, const RefArray *const *in, RefArray *out)
+{
+    int64_t dim = ir_attr_int(n, 0);
+    Walk w = ir_walk_over(out);
+    (void)in;
+    for (int64_t i = 0; i < out->count; i++, ir_walk_next(&w))
+        out->at[i] = (double)w.at[dim];
+    return 0;
+}
+
+int ir_shape_rand(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
+{
+    const Check c = { cx, op, nin, in };
+    const int64_t *word = attr + 2;
+    AttrList dims = ir_take_list(&word);
+    if (in[0]->dtype != DT_i64 || in[0]->rank != 1 || in[0]->dims[0] != 2)
+        return ir_check_fail(&c, SGL_ESHAPE, "the state must be i64[2], {seed, step}", NULL, NULL);
+    if (attr[0] < 0 || attr[0] > INT32_MAX)
+        return ir_check_fail(&c, SGL_EARG, "the stream is out of range", NULL,
+                             "%lld outside 0 to 2^31-1", (long long)attr[0]);
+    if (attr[1] < 0 || attr[1] > 3)
+        return ir_check_fail(&c, SGL_EARG, "the word is out of range", NULL, "%lld outside 0 to 3",
+                             (long long)attr[1]);
+    return ir_check_result(&c, DT_f32, dims.n, dims.at, out);
+}
+
+NO_GRADIENT(rand)
+
+int ir_eval_rand(const Node *n, const RefArray *const *in, RefArray *out)
+{
+    int64_t seed = ir_ref_int(in[0]->at[0]), step = ir_ref_int(in[0]->at[1]);
+    int stream = (int)ir_attr_int(n, 0), word = (int)ir_attr_int(n, 1);
+    for (int64_t i = 0; i < out->count; i++)
+        out->at[i] = ir_rand_value(seed, step, stream, word, i);
+    return 0;
+}

@@ -98,7 +98,8 @@ WHOLE_LUA := -Wl,--whole-archive $(LUA_LIBRARY) -Wl,--no-whole-archive
 $(B)/sgl: $(MAIN) $(HOST) $(CORE)
 	$(call run,LD,$(LINK) -rdynamic -o $@ $(objects_in) $(WHOLE_LUA) $(LIBS))
 
-SONAME := -Wl,-soname,libsgl.so.$(SOVERSION)
+# A missing function shows here, not in a user's program; sanitizers leave theirs open by design.
+SONAME := -Wl,-soname,libsgl.so.$(SOVERSION) $(if $(SAN),,-Wl,-z,defs)
 $(B)/libsgl.so: $(CORE)
 	$(call run,LD,$(LINK) -shared $(SONAME) -o $@ $(objects_in) $(LIBS))
 	@ln -sf $(@F) $@.$(SOVERSION)

@@ -1,0 +1,63 @@
+/* hash.c: a graph's meaning as one number.
+ *
+ * Holds: it depends on what is computed from the inputs, by their position, kind and type; not on
+ *        names, ids, sources, regions, or the order in which nodes were made.
+ */
+#include "ir/attr.h"
+#include "ir/text.h"
+
+static uint64_t mix(uint64_t h, uint64_t word)
+{
+    return base_hash(h, &word, sizeof word);
+}
+
+/* An expression's number is the context's own, so its text stands for it. */
+static uint64_t mix_dim(uint64_t h, const Ctx *cx, Dim d)
+{
+    if (ir_dim_is_const(d)) return mix(h, (uint64_t)d);
+    Str s = {0};
+    ir_dim_text(cx, d, &s);
+    h = base_hash(h, s.at, s.n);
+    base_str_free(&s);
+    return h;
+}
+
+static uint64_t mix_attrs(uint64_t h, const Node *n)
+{
+    const char *schema = OPS[n->op].attrs;
+    const int64_t *at = n->attr;
+    AttrField f;
+    while (ir_attr_next(&schema, &f)) {
+        int words = ir_attr_words(f.kind, at, (int)(n->attr + n->nattr - at));
+        for (int i = 0; i < words; i++)
+            h = f.kind == 'D' && i > 0 ? mix_dim(h, n->graph->cx, at[i]) : mix(h, (uint64_t)at[i]);
+        at += words;
+    }
+    return h;
+}
+
+static uint64_t node_hash(const Node *n, const uint64_t *by_id)
+{
+    uint64_t h = mix(mix(n->op, n->dtype), n->rank);
+    for (int d = 0; d < n->rank; d++) h = mix_dim(h, n->graph->cx, n->dims[d]);
+    for (int i = 0; i < n->nin; i++) h = mix(h, by_id[n->in[i]->id]);
+    return mix_attrs(h, n);
+}
+
+uint64_t ir_graph_hash(const Graph *g)
+{
+    uint64_t h = mix((uint64_t)g->inputs.n, (uint64_t)g->outputs.n), assigns = 0;
+    uint64_t *by_id = base_mem_alloc((g->nodes.n + 1) * sizeof *by_id);
+    if (!by_id) {
+        base_fail(g->cx, SGL_ENOMEM, "out of memory for the hash of a graph");
+        return 0;
+    }
+    for (int id = 0; id < g->nodes.n; id++) by_id[id] = node_hash(g->nodes.at[id], by_id);
+    for (int i = 0; i < g->inputs.n; i++)
+        h = mix(mix(h, g->inputs.at[i].kind), by_id[g->inputs.at[i].node->id]);
+    for (int i = 0; i < g->outputs.n; i++) h = mix(h, by_id[g->outputs.at[i].node->id]);
+    for (int i = 0; i < g->assigns.n; i++)      /* a sum: their order means nothing */
+        assigns += mix((uint64_t)g->assigns.at[i].input, by_id[g->assigns.at[i].value->id]);
+    base_mem_free(by_id);
+    return mix(h, assigns);
+}

@@ -1,0 +1,346 @@
+/* parse.c: reads the text form that text.c describes.
+ *
+ * In:    any text, hostile too.
+ * Out:   a graph that passes the verifier, or NULL with line and column in the error.
+ * Holds: nodes are made by ir_node, so every shape is inferred anew; the type in the text only
+ *        has to agree. Memory is in proportion to the text.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "ir/attr.h"
+#include "ir/scan.h"
+#include "ir/text.h"
+#include "ir/verify.h"
+
+typedef VEC(Node *) Refs;
+typedef struct Parser {
+    Scan s;
+    Graph *g;
+    Map node;                /* number in the text → id */
+    Map region;              /* number in the text → region */
+} Parser;
+
+static bool no_memory(Parser *p)
+{
+    base_fail(p->g->cx, SGL_ENOMEM, "out of memory for a parsed graph");
+    return false;
+}
+
+/* "%3" or "@2", only what the text defined before. */
+static bool read_number(Parser *p, const char *sigil, const Map *map, uint64_t *out)
+{
+    int64_t number;
+    if (!ir_scan_need(&p->s, sigil) || !ir_scan_int(&p->s, &number)) return false;
+    if (base_map_get(map, (uint64_t)number, out)) return true;
+    return ir_scan_fail(&p->s, "%s%lld is not defined", sigil, (long long)number);
+}
+
+static bool read_ref(Parser *p, Node **out)
+{
+    uint64_t id;
+    if (!read_number(p, "%", &p->node, &id)) return false;
+    *out = p->g->nodes.at[id];
+    return true;
+}
+
+static bool read_refs(Parser *p, Refs *out)
+{
+    Node *n;
+    if (!ir_scan_need(&p->s, "(")) return false;
+    if (ir_scan_take(&p->s, ")")) return true;
+    do {
+        if (!read_ref(p, &n)) return false;
+        if (!vec_push(out, n)) return no_memory(p);
+    } while (ir_scan_take(&p->s, ","));
+    return ir_scan_need(&p->s, ")");
+}
+
+static bool define(Parser *p, Map *map, int64_t number, uint64_t value)
+{
+    uint64_t old;
+    if (number < 0 || base_map_get(map, (uint64_t)number, &old))
+        return ir_scan_fail(&p->s, "the number %lld is defined twice", (long long)number);
+    return base_map_set(map, (uint64_t)number, value) || no_memory(p);
+}
+
+static bool read_dim(Parser *p, int64_t *out)
+{
+    ir_scan_blanks(&p->s);
+    *out = ir_dim_parse(p->s.cx, &p->s.at);
+    return *out != DIM_FAIL || ir_scan_fail(&p->s, "a dim expected");
+}
+
+static bool read_axis(Parser *p, int64_t *out)
+{
+    if (!ir_scan_int(&p->s, out)) return false;
+    if (*out < 1) return ir_scan_fail(&p->s, "dims count from 1");
+    --*out;
+    return true;
+}
+
+static bool read_int(Parser *p, int64_t *out)
+{
+    return ir_scan_int(&p->s, out);
+}
+
+static bool read_dtype(Parser *p, int64_t *out)
+{
+    char word[16];
+    if (!ir_scan_word(&p->s, word, sizeof word, "a dtype")) return false;
+    *out = ir_dtype_find(word);
+    return *out >= 0 || ir_scan_fail(&p->s, "'%s' is not a dtype", word);
+}
+
+typedef bool (*ItemReader)(Parser *, int64_t *);
+
+/* "[a, b]", at most OP_MAX_RANK items; -1: failed. */
+static int read_list(Parser *p, ItemReader item, int64_t *out)
+{
+    int n = 0;
+    if (!ir_scan_need(&p->s, "[")) return -1;
+    if (ir_scan_take(&p->s, "]")) return 0;
+    do {
+        if (n == OP_MAX_RANK) {
+            ir_scan_fail(&p->s, "more than %d dims", OP_MAX_RANK);
+            return -1;
+        }
+        if (!item(p, &out[n++])) return -1;
+    } while (ir_scan_take(&p->s, ","));
+    return ir_scan_need(&p->s, "]") ? n : -1;
+}
+
+/* "f32[2, 3]" */
+static bool read_type(Parser *p, Shape *out)
+{
+    int64_t dtype;
+    if (!read_dtype(p, &dtype)) return false;
+    out->dtype = (Dtype)dtype;
+    out->rank = read_list(p, read_dim, out->dims);
+    return out->rank >= 0;
+}
+
+static const struct {
+    char kind;
+    bool list;
+    ItemReader read;
+} KINDS[] = {
+    {'I', false, read_int}, {'A', false, read_axis}, {'T', false, read_dtype},
+    {'P', true, read_axis}, {'L', true, read_int},   {'D', true, read_dim},
+};
+
+static bool read_attr(Parser *p, char kind, AttrBuf *b)
+{
+    int64_t items[OP_MAX_RANK];
+    double value;
+    if (kind == 'F') {
+        if (!ir_scan_double(&p->s, &value)) return false;
+        ir_attr_put_float(b, value);
+        return true;
+    }
+    int k = 0;
+    while (KINDS[k].kind != kind) k++;
+    int n = KINDS[k].list ? read_list(p, KINDS[k].read, items) : KINDS[k].read(p, items);
+    if (n < 0 || (!KINDS[k].list && n == 0)) return false;
+    if (KINDS[k].list) ir_attr_put_list(b, n, items);
+    else ir_attr_put(b, items[0]);
+    return true;
+}
+
+/* "{start=[0], stop=[2]}": every attribute of the schema, in its order. */
+static bool read_attrs(Parser *p, Op op, AttrBuf *b)
+{
+    const char *schema = OPS[op].attrs, *before = "{";
+    AttrField f;
+    while (ir_attr_next(&schema, &f)) {
+        char name[32];
+        if (!ir_scan_need(&p->s, before)) return false;
+        if (!ir_scan_word(&p->s, name, sizeof name, "an attribute")) return false;
+        if (strlen(name) != (size_t)f.length || memcmp(name, f.name, f.length) != 0)
+            return ir_scan_fail(&p->s, "attribute '%.*s' expected", f.length, f.name);
+        if (!ir_scan_need(&p->s, "=") || !read_attr(p, f.kind, b)) return false;
+        before = ",";
+    }
+    return *before == '{' || ir_scan_need(&p->s, "}");
+}
+
+/* "# train.lua:4" */
+static bool read_source(Parser *p)
+{
+    Str file = {0};
+    int64_t line = 0;
+    p->g->src = 0;
+    if (!ir_scan_take(&p->s, "#")) return true;
+    ir_scan_blanks(&p->s);
+    bool ok = true;
+    if (*p->s.at == '"') {
+        ok = ir_scan_quoted(&p->s, &file);
+    } else {
+        size_t n = strcspn(p->s.at, ": \n");
+        base_str_add(&file, p->s.at, n);
+        p->s.at += n;
+    }
+    ok = ok && ir_scan_need(&p->s, ":") && ir_scan_int(&p->s, &line);
+    if (ok && (line < 0 || line > INT32_MAX)) ok = ir_scan_fail(&p->s, "no such line");
+    if (ok) p->g->src = base_src(p->g->cx, file.at ? file.at : "", (int)line);
+    if (ok && !p->g->src) ok = no_memory(p);
+    base_str_free(&file);
+    return ok;
+}
+
+/* "@1 # train.lua:4": where the next node stands. */
+static bool read_place(Parser *p)
+{
+    uint64_t region = 0;
+    ir_scan_blanks(&p->s);
+    if (*p->s.at == '@' && !read_number(p, "@", &p->region, &region)) return false;
+    p->g->region = (uint32_t)region;
+    return read_source(p);
+}
+
+static bool same_type(const Node *n, const Shape *s)
+{
+    return n->dtype == s->dtype && n->rank == s->rank
+           && (!s->rank || !memcmp(n->dims, s->dims, s->rank * sizeof *s->dims));
+}
+
+static bool make_node(Parser *p, int64_t number, Op op, const Refs *in, const AttrBuf *b)
+{
+    Shape type;
+    if (!ir_scan_need(&p->s, ":") || !read_type(p, &type) || !read_place(p)) return false;
+    Node *n = ir_attr_node(p->g, op, in->n, in->at, b);
+    if (!n) return ir_scan_fail(&p->s, "no node");
+    if (same_type(n, &type)) return define(p, &p->node, number, n->id);
+    Str s = {0};
+    ir_type_text(n, &s);
+    ir_scan_fail(&p->s, "%s gives %s, not the type in the text", OPS[op].name, s.at ? s.at : "?");
+    base_str_free(&s);
+    return false;
+}
+
+static bool parse_node(Parser *p)
+{
+    int64_t number;
+    char name[32];
+    AttrBuf b = {0};
+    Refs in = {0};
+    if (!ir_scan_int(&p->s, &number) || !ir_scan_need(&p->s, "=")
+        || !ir_scan_word(&p->s, name, sizeof name, "an op"))
+        return false;
+    int op = ir_op_find(name);
+    if (op < 0) return ir_scan_fail(&p->s, "'%s' is not an op", name);
+    bool ok = read_refs(p, &in) && read_attrs(p, op, &b) && make_node(p, number, op, &in, &b);
+    vec_free(&in);
+    return ok;
+}
+
+static bool parse_input(Parser *p)
+{
+    int64_t number;
+    Shape type;
+    Str name = {0};
+    if (!ir_scan_need(&p->s, "%") || !ir_scan_int(&p->s, &number)) return false;
+    InputKind kind = ir_scan_take(&p->s, "state") ? INPUT_STATE : INPUT_ARG;
+    if (kind == INPUT_ARG && !ir_scan_need(&p->s, "arg")) return false;
+    bool ok = ir_scan_quoted(&p->s, &name) && read_type(p, &type) && read_place(p);
+    Node *n = ok ? ir_input(p->g, kind, name.at, type.dtype, type.rank, type.dims) : NULL;
+    base_str_free(&name);
+    if (!n) return ir_scan_fail(&p->s, "no input");
+    return define(p, &p->node, number, n->id);
+}
+
+static bool parse_dim(Parser *p)
+{
+    char name[64];
+    int64_t range[3];
+    if (!ir_scan_word(&p->s, name, sizeof name, "a name")) return false;
+    for (int i = 0; i < 3; i++)
+        if (!ir_scan_int(&p->s, &range[i])) return false;
+    if (ir_dim_symbol(p->s.cx, name, range[0], range[1], range[2]) != DIM_FAIL) return true;
+    return ir_scan_fail(&p->s, "no dim");
+}
+
+static bool parse_region(Parser *p)
+{
+    int64_t number;
+    uint64_t parent;
+    Str name = {0};
+    uint32_t made = 0;
+    if (!ir_scan_need(&p->s, "@") || !ir_scan_int(&p->s, &number)) return false;
+    if (ir_scan_quoted(&p->s, &name) && ir_scan_need(&p->s, "in")
+        && read_number(p, "@", &p->region, &parent) && read_source(p)) {
+        p->g->region = (uint32_t)parent;
+        made = ir_region_begin(p->g, name.at, 0, NULL);
+    }
+    base_str_free(&name);
+    return made && define(p, &p->region, number, made);
+}
+
+static bool parse_call(Parser *p)
+{
+    uint64_t region;
+    Refs in = {0};
+    Node *out = NULL;
+    bool ok = read_number(p, "@", &p->region, &region) && read_refs(p, &in)
+              && (!ir_scan_take(&p->s, "=") || read_ref(p, &out))
+              && ir_region_fill(p->g, (uint32_t)region, in.n, in.at, out) == SGL_OK;
+    vec_free(&in);
+    return ok;
+}
+
+static bool parse_output(Parser *p)
+{
+    Node *n;
+    Str name = {0};
+    bool ok = read_ref(p, &n) && ir_scan_quoted(&p->s, &name)
+              && ir_output(p->g, n, name.at) == SGL_OK;
+    base_str_free(&name);
+    return ok;
+}
+
+static bool parse_assign(Parser *p)
+{
+    Node *input, *value;
+    if (!read_ref(p, &input) || !ir_scan_need(&p->s, "=") || !read_ref(p, &value)) return false;
+    return ir_assign(p->g, input, value) == SGL_OK || ir_scan_fail(&p->s, "no assign");
+}
+
+static const struct {
+    const char *word;
+    bool (*parse)(Parser *);
+} STATEMENTS[] = {
+    {"%", parse_node},       {"input ", parse_input}, {"dim ", parse_dim},
+    {"region ", parse_region}, {"call ", parse_call}, {"output ", parse_output},
+    {"assign ", parse_assign},
+};
+
+static bool parse_line(Parser *p)
+{
+    int count = sizeof STATEMENTS / sizeof *STATEMENTS, i = 0;
+    if (ir_scan_end(&p->s)) return true;
+    while (i < count && !ir_scan_take(&p->s, STATEMENTS[i].word)) i++;
+    if (i == count) return ir_scan_fail(&p->s, "unknown line");
+    return STATEMENTS[i].parse(p);
+}
+
+static bool parse_all(Parser *p)
+{
+    if (!base_map_set(&p->region, 0, 0)) return no_memory(p);
+    if (!ir_scan_need(&p->s, "graph") || !ir_scan_line(&p->s)) return false;
+    while (*p->s.at)
+        if (!parse_line(p) || !ir_scan_line(&p->s)) return false;
+    p->g->src = 0;
+    p->g->region = 0;
+    return ir_verify(p->g) == SGL_OK;
+}
+
+Graph *ir_parse(Ctx *cx, const char *text)
+{
+    Parser p = {.s = {cx, text, text, 1}, .g = ir_graph_new(cx)};
+    if (!p.g) return NULL;
+    bool ok = parse_all(&p);
+    base_map_free(&p.node);
+    base_map_free(&p.region);
+    if (ok) return p.g;
+    ir_graph_free(p.g);
+    return NULL;
+}

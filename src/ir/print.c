@@ -1,0 +1,161 @@
+/* print.c: values, names and attributes as text; what of a graph is worth printing.
+ */
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "ir/print.h"
+
+static void mark_regions(const Graph *g, Live *l)
+{
+    for (int id = 0; id < g->nodes.n; id++)
+        if (l->node[id]) l->region[g->nodes.at[id]->region] = 1;
+    for (int r = g->regions.n - 1; r > 0; r--)
+        if (l->region[r]) l->region[g->regions.at[r].parent] = 1;
+    l->region[0] = 1;
+}
+
+bool ir_live_find(const Graph *g, Live *out)
+{
+    int n = 0;
+    Node **roots = base_mem_alloc((g->inputs.n + g->outputs.n + g->assigns.n + 1) * sizeof *roots);
+    out->node = base_mem_zero(g->nodes.n + 1, 1);
+    out->region = base_mem_zero(g->regions.n, 1);
+    bool ok = roots && out->node && out->region;
+    if (ok) {
+        for (int i = 0; i < g->inputs.n; i++) roots[n++] = g->inputs.at[i].node;
+        for (int i = 0; i < g->outputs.n; i++) roots[n++] = g->outputs.at[i].node;
+        for (int i = 0; i < g->assigns.n; i++) roots[n++] = g->assigns.at[i].value;
+        ir_reachable(g, n, roots, out->node);
+        mark_regions(g, out);
+    } else {
+        ir_live_free(out);
+    }
+    base_mem_free(roots);
+    return ok;
+}
+
+void ir_live_free(Live *l)
+{
+    base_mem_free(l->node);
+    base_mem_free(l->region);
+    *l = (Live){0};
+}
+
+void ir_print_value(Dtype dtype, double value, Str *out)
+{
+    char text[40];
+    if (isnan(value) || isinf(value)) {
+        base_str_put(out, isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
+        return;
+    }
+    if (dtype == DT_bool && (value == 0 || value == 1)) {
+        base_str_put(out, value ? "true" : "false");
+        return;
+    }
+    bool whole = value == rint(value) && fabs(value) < 1e15;
+    for (int digits = 1; digits < 18 && !whole; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (ir_dtype_round(dtype, strtod(text, NULL)) == value) break;
+    }
+    if (whole) snprintf(text, sizeof text, "%.0f", value);
+    for (char *c = text; *c; c++)
+        if (!isdigit((unsigned char)*c) && !strchr("+-e", *c)) *c = '.';
+    base_str_put(out, text);
+}
+
+void ir_print_quoted(const char *text, Str *out)
+{
+    base_str_put(out, "\"");
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c < 0x20 || c == 0x7f) base_str_fmt(out, "\\x%02x", c);
+        else if (c == '"' || c == '\\') base_str_fmt(out, "\\%c", c);
+        else base_str_add(out, text, 1);
+    }
+    base_str_put(out, "\"");
+}
+
+bool ir_print_is_plain(const char *text)
+{
+    const char *c = text;
+    while (isalnum((unsigned char)*c) || (*c && strchr("_./+-", *c))) c++;
+    return *text && !*c;
+}
+
+typedef void (*ItemPrinter)(const Node *n, int64_t word, Str *out);
+
+static void item_int(const Node *n, int64_t word, Str *out)
+{
+    (void)n;
+    base_str_fmt(out, "%lld", (long long)word);
+}
+
+static void item_axis(const Node *n, int64_t word, Str *out)
+{
+    item_int(n, word + 1, out);
+}
+
+static void item_dim(const Node *n, int64_t word, Str *out)
+{
+    ir_dim_text(n->graph->cx, word, out);
+}
+
+static void item_dtype(const Node *n, int64_t word, Str *out)
+{
+    (void)n;
+    base_str_put(out, DTYPES[word].name);
+}
+
+/* As the double it is: the parser meets it before the dtype. */
+static void item_double(const Node *n, int64_t word, Str *out)
+{
+    (void)n;
+    ir_print_value(DT_f64, ir_attr_double(word), out);
+}
+
+static const struct {
+    char kind;
+    bool list;
+    ItemPrinter print;
+} KINDS[] = {
+    {'I', false, item_int},   {'F', false, item_double}, {'T', false, item_dtype},
+    {'A', false, item_axis},  {'P', true, item_axis},    {'L', true, item_int},
+    {'D', true, item_dim},
+};
+
+static void attr_print(const Node *n, char kind, const int64_t *at, Str *out)
+{
+    int k = 0;
+    while (KINDS[k].kind != kind) k++;
+    if (!KINDS[k].list) {
+        KINDS[k].print(n, at[0], out);
+        return;
+    }
+    base_str_put(out, "[");
+    for (int64_t i = 1; i <= at[0]; i++) {
+        if (i > 1) base_str_put(out, ", ");
+        KINDS[k].print(n, at[i], out);
+    }
+    base_str_put(out, "]");
+}
+
+void ir_print_attrs(const Node *n, AttrFilter keep, Str *out)
+{
+    const char *schema = OPS[n->op].attrs, *open = " {";
+    const int64_t *at = n->attr;
+    AttrField f;
+    while (ir_attr_next(&schema, &f)) {
+        int words = ir_attr_words(f.kind, at, (int)(n->attr + n->nattr - at));
+        if (!keep || keep(&f)) {
+            base_str_put(out, open);
+            base_str_add(out, f.name, f.length);
+            base_str_put(out, "=");
+            attr_print(n, f.kind, at, out);
+            open = ", ";
+        }
+        at += words;
+    }
+    if (*open == ',') base_str_put(out, "}");
+}

@@ -1,0 +1,22 @@
+/* print.h: pieces shared by the two printers and the parser of graphs.
+ */
+#ifndef SGL_IR_PRINT_H
+#define SGL_IR_PRINT_H
+#include "ir/attr.h"
+
+/* Which nodes and regions a printer shows: what outputs and assigns need, and all inputs. */
+typedef struct Live {
+    uint8_t *node;           /* by id */
+    uint8_t *region;         /* by region; those of live nodes, and their parents */
+} Live;
+bool ir_live_find(const Graph *g, Live *out);          /* false: out of memory */
+void ir_live_free(Live *l);
+
+/* The shortest decimal that reads back as the same value of the dtype; integers and bools as
+ * Lua writes them. Independent of the locale. */
+void ir_print_value(Dtype dtype, double value, Str *out);
+void ir_print_quoted(const char *text, Str *out);      /* "…" with \" \\ \xNN */
+bool ir_print_is_plain(const char *text);              /* needs no quotes as a file's name */
+typedef bool (*AttrFilter)(const AttrField *);         /* true: print it */
+void ir_print_attrs(const Node *n, AttrFilter keep, Str *out);   /* " {dims=[2]}" or nothing */
+#endif

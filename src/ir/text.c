@@ -1,0 +1,184 @@
+/* text.c: the text form of a graph that parse.c reads back.
+ *
+ * One thing a line, in this order; axes and positions count from 1:
+ *   graph
+ *   dim batch 1 64 8                              symbol, range, multiple
+ *   region @1 "gelu" in @0 # train.lua:4          composites; @0 is the graph
+ *   input %0 arg "x" f32[batch, 3] @1 # …         kind, name, type, region unless @0
+ *   %3 = sum(%2) {dims=[2]} : f32[2] @1 # …       nodes in topological order
+ *   call @1(%0) = %3                              what a region was called on and gave
+ *   output %3 "loss"
+ *   assign %1 = %3
+ * Holds: nodes that nothing needs are left out, and numbers count what is there, so the text
+ *        depends on the meaning and not on how the graph came about; parsing it and printing
+ *        again gives the same text.
+ */
+#include <string.h>
+#include "ir/print.h"
+#include "ir/text.h"
+
+typedef struct Printer {
+    const Graph *g;
+    Str *out;
+    Live live;
+    uint32_t *number;        /* of nodes, by id */
+    uint32_t *region;        /* of regions */
+} Printer;
+
+static void number_all(Printer *p)
+{
+    const Graph *g = p->g;
+    uint32_t n = 0, r = 0;
+    for (int i = 0; i < g->inputs.n; i++) p->number[g->inputs.at[i].node->id] = n++;
+    for (int id = 0; id < g->nodes.n; id++)
+        if (p->live.node[id] && g->nodes.at[id]->op != OP_input) p->number[id] = n++;
+    for (int i = 0; i < g->regions.n; i++)
+        if (p->live.region[i]) p->region[i] = r++;
+}
+
+static void put_source(const Printer *p, Src src)
+{
+    if (!src) return;
+    SrcPos pos = base_src_pos(p->g->cx, src);
+    base_str_put(p->out, " # ");
+    if (ir_print_is_plain(pos.file)) base_str_put(p->out, pos.file);
+    else ir_print_quoted(pos.file, p->out);
+    base_str_fmt(p->out, ":%d", pos.line);
+}
+
+static void put_refs(const Printer *p, int n, Node *const *in)
+{
+    const char *between = "";
+    base_str_put(p->out, "(");
+    for (int i = 0; i < n; i++) {
+        if (!p->live.node[in[i]->id]) continue;
+        base_str_fmt(p->out, "%s%%%u", between, p->number[in[i]->id]);
+        between = ", ";
+    }
+    base_str_put(p->out, ")");
+}
+
+static void put_place(const Printer *p, const Node *n)
+{
+    if (n->region) base_str_fmt(p->out, " @%u", p->region[n->region]);
+    put_source(p, n->src);
+    base_str_put(p->out, "\n");
+}
+
+static void put_symbols(const Printer *p)
+{
+    const Ctx *cx = p->g->cx;
+    int count = ir_dim_symbol_count(cx);
+    uint8_t *used = count ? base_mem_zero(count, 1) : NULL;
+    int *found = count ? base_mem_alloc(count * sizeof *found) : NULL;
+    if (count && (!used || !found)) p->out->failed = true;
+    for (int id = 0; count && id < p->g->nodes.n && !p->out->failed; id++) {
+        const Node *n = p->g->nodes.at[id];
+        for (int d = 0; p->live.node[id] && d < n->rank; d++)
+            for (int k = ir_dim_symbols(cx, n->dims[d], found, count); k > 0; k--)
+                used[found[k - 1]] = 1;
+    }
+    for (int i = 0; i < count && !p->out->failed; i++) {
+        const DimSymbol *s = ir_dim_symbol_at(cx, i);
+        if (!used[i]) continue;
+        base_str_fmt(p->out, "dim %s %lld %lld %lld\n", s->name, (long long)s->lo,
+                     (long long)s->hi, (long long)s->multiple);
+    }
+    base_mem_free(used);
+    base_mem_free(found);
+}
+
+static void put_regions(const Printer *p)
+{
+    for (int i = 1; i < p->g->regions.n; i++) {
+        const Region *r = &p->g->regions.at[i];
+        if (!p->live.region[i]) continue;
+        base_str_fmt(p->out, "region @%u ", p->region[i]);
+        ir_print_quoted(r->name, p->out);
+        base_str_fmt(p->out, " in @%u", p->region[r->parent]);
+        put_source(p, r->src);
+        base_str_put(p->out, "\n");
+    }
+}
+
+static void put_inputs(const Printer *p)
+{
+    for (int i = 0; i < p->g->inputs.n; i++) {
+        const GraphInput *in = &p->g->inputs.at[i];
+        base_str_fmt(p->out, "input %%%u %s ", p->number[in->node->id],
+                     in->kind == INPUT_STATE ? "state" : "arg");
+        ir_print_quoted(in->name, p->out);
+        base_str_put(p->out, " ");
+        ir_type_text(in->node, p->out);
+        put_place(p, in->node);
+    }
+}
+
+static void put_nodes(const Printer *p)
+{
+    for (int id = 0; id < p->g->nodes.n; id++) {
+        const Node *n = p->g->nodes.at[id];
+        if (!p->live.node[id] || n->op == OP_input) continue;
+        base_str_fmt(p->out, "%%%u = %s", p->number[id], OPS[n->op].name);
+        put_refs(p, n->nin, n->in);
+        ir_print_attrs(n, NULL, p->out);
+        base_str_put(p->out, " : ");
+        ir_type_text(n, p->out);
+        put_place(p, n);
+    }
+}
+
+static void put_ends(const Printer *p)
+{
+    const Graph *g = p->g;
+    for (int i = 1; i < g->regions.n; i++) {
+        const Region *r = &g->regions.at[i];
+        if (!p->live.region[i]) continue;
+        base_str_fmt(p->out, "call @%u", p->region[i]);
+        put_refs(p, r->nin, r->in);
+        if (r->out && p->live.node[r->out->id])
+            base_str_fmt(p->out, " = %%%u", p->number[r->out->id]);
+        base_str_put(p->out, "\n");
+    }
+    for (int i = 0; i < g->outputs.n; i++) {
+        base_str_fmt(p->out, "output %%%u ", p->number[g->outputs.at[i].node->id]);
+        ir_print_quoted(g->outputs.at[i].name, p->out);
+        base_str_put(p->out, "\n");
+    }
+    for (int i = 0; i < g->assigns.n; i++)
+        base_str_fmt(p->out, "assign %%%u = %%%u\n",
+                     p->number[g->inputs.at[g->assigns.at[i].input].node->id],
+                     p->number[g->assigns.at[i].value->id]);
+}
+
+void ir_print(const Graph *g, Str *out)
+{
+    Printer p = {.g = g, .out = out};
+    p.number = base_mem_zero(g->nodes.n + 1, sizeof *p.number);
+    p.region = base_mem_zero(g->regions.n, sizeof *p.region);
+    if (p.number && p.region && ir_live_find(g, &p.live)) {
+        number_all(&p);
+        base_str_put(out, "graph\n");
+        put_symbols(&p);
+        put_regions(&p);
+        put_inputs(&p);
+        put_nodes(&p);
+        put_ends(&p);
+        ir_live_free(&p.live);
+    } else {
+        out->failed = true;
+    }
+    base_mem_free(p.number);
+    base_mem_free(p.region);
+}
+
+bool ir_equal(const Graph *a, const Graph *b)
+{
+    Str x = {0}, y = {0};
+    ir_print(a, &x);
+    ir_print(b, &y);
+    bool same = !x.failed && !y.failed && x.n == y.n && !memcmp(x.at, y.at, x.n);
+    base_str_free(&x);
+    base_str_free(&y);
+    return same;
+}

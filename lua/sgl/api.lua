@@ -1,0 +1,276 @@
+-- api.lua: public functions are table rows: the row checks the call and is the documentation.
+--
+-- In:    a row { doc, args, opts, returns, errors } and the function that does the work.
+-- Out:   a checked function in its module, and the row in the registry that docs/api.md and the
+--        editor annotations are printed from (`api.all`).
+-- Rows:  args = { { name, type, text }, … }, opts = { { name, type, default, text }, … }.
+--        A type is tensor number integer string boolean table function module any; "a|b" is
+--        either, "type?" may be nil, "type..." takes what is left as one list.
+-- Holds: the work gets the positional arguments in order (a rest argument as a list), then, if
+--        the row has opts, a fresh table with every default filled in. An options table may
+--        stand where optional arguments are left out.
+local core = require "sgl.core"
+
+local api = {}
+local rows = {}
+local unpack = table.unpack
+
+-- The table that `require "sgl"` returns.
+api.root = {}
+
+local function is_module(v)
+  return type(v) == "table" and type(v.forward) == "function"
+end
+
+local function is_callable(v)
+  if type(v) == "function" then return true end
+  local meta = getmetatable(v)
+  return type(meta) == "table" and meta.__call ~= nil
+end
+
+local CHECKS = {
+  tensor     = core.is_tensor,
+  number     = function(v) return type(v) == "number" end,
+  integer    = function(v) return math.type(v) == "integer" end,
+  string     = function(v) return type(v) == "string" end,
+  boolean    = function(v) return type(v) == "boolean" end,
+  table      = function(v) return type(v) == "table" end,
+  ["function"] = is_callable,
+  module     = is_module,
+  any        = function(v) return v ~= nil end,
+}
+
+--- "f32[2, 3]" for a tensor, `{2, 3}` for a list of numbers, else what Lua calls the value.
+function api.describe(v)
+  if core.is_tensor(v) then
+    return ("%s[%s]"):format(v.dtype, table.concat(v.shape, ", "))
+  elseif type(v) == "string" then
+    return ("'%s'"):format(v)
+  elseif type(v) == "number" or type(v) == "boolean" then
+    return tostring(v)
+  elseif is_module(v) then
+    return "a module"
+  end
+  return type(v) == "nil" and "nil" or "a " .. type(v)
+end
+
+-- "tensor|number" as words: "a tensor or a number".
+local function type_words(names)
+  local words = {}
+  for i, name in ipairs(names) do
+    words[i] = (name:find "^[aeiou]" and "an " or "a ") .. name
+  end
+  return table.concat(words, " or ")
+end
+
+local function parse_type(full, text)
+  local body = text:gsub("%?$", ""):gsub("%.%.%.$", "")
+  local spec = { optional = text:find "%?$" ~= nil, rest = text:find "%.%.%.$" ~= nil, names = {} }
+  for name in body:gmatch "[^|]+" do
+    assert(CHECKS[name], ("%s: the row names no type '%s'"):format(full, name))
+    spec.names[#spec.names + 1] = name
+  end
+  return spec
+end
+
+-- The value in its checked form (2.0 where an integer is due becomes 2), or nil.
+local function accept(spec, value)
+  for _, name in ipairs(spec.names) do
+    if CHECKS[name](value) then return value end
+  end
+  for _, name in ipairs(spec.names) do
+    local whole = name == "integer" and math.type(value) == "float" and math.tointeger(value)
+    if whole then return whole end
+  end
+  return nil
+end
+
+local function wrong_type(full, kind, name, spec, value)
+  core.raise("SGL_EARG", ("%s: %s '%s' must be %s, got %s"):format(
+    full, kind, name, type_words(spec.names), api.describe(value)))
+end
+
+-- A table that can only be meant as options: plain, with a key that is a name.
+local function looks_like_options(v)
+  if type(v) ~= "table" or getmetatable(v) then return false end
+  return type(next(v)) == "string"
+end
+
+local function option_names(opts)
+  local names = {}
+  for i, opt in ipairs(opts) do names[i] = opt[1] end
+  return names
+end
+
+local function unknown_option(full, opts, key)
+  local names = option_names(opts)
+  local near = core.nearest(tostring(key), names)
+  core.raise("SGL_EARG", ("%s: unknown option '%s' (%soptions: %s)"):format(
+    full, tostring(key), near and ("did you mean '%s'? "):format(near) or "",
+    table.concat(names, ", ")))
+end
+
+--- Checks an options table against rows of options and returns a fresh one with the defaults.
+function api.options(full, opts, given)
+  local specs, known, result = opts.specs, opts.known, {}
+  if not specs then
+    specs, known = {}, {}
+    for i, opt in ipairs(opts) do
+      specs[i], known[opt[1]] = parse_type(full, opt[2]), true
+    end
+    opts.specs, opts.known = specs, known
+  end
+  if given then
+    if type(given) ~= "table" then
+      core.raise("SGL_EARG", ("%s: the options must be a table, got %s"):format(
+        full, api.describe(given)))
+    end
+    for key in pairs(given) do
+      if not known[key] then unknown_option(full, opts, key) end
+    end
+  end
+  for i, opt in ipairs(opts) do
+    local value = given and given[opt[1]]
+    if value == nil then
+      result[opt[1]] = opt[3]
+    else
+      local checked = accept(specs[i], value)
+      if checked == nil then wrong_type(full, "option", opt[1], specs[i], value) end
+      result[opt[1]] = checked
+    end
+  end
+  return result
+end
+
+local function check_one(full, arg, spec, value)
+  if value == nil and spec.optional then return nil end
+  local checked = accept(spec, value)
+  if checked == nil then wrong_type(full, "argument", arg[1], spec, value) end
+  return checked
+end
+
+local function too_many(full, most, given)
+  core.raise("SGL_EARG", ("%s: takes at most %d argument%s, got %d"):format(
+    full, most, most == 1 and "" or "s", given))
+end
+
+-- Index of the options table among `count` given values: behind the positional ones, or, where
+-- only optional ones are left out, the last value if it cannot be anything else.
+local function options_at(specs, given, count, fixed, rest)
+  if not rest and count == fixed + 1 then return count end
+  local spec = specs[count] or rest
+  if count > 0 and spec and (spec.rest or spec.optional) and looks_like_options(given[count]) then
+    return count
+  end
+  return nil
+end
+
+--- A function that takes a call's values and returns them checked, as the head of the file says.
+function api.checker(full, row)
+  local args, opts = row.args or {}, row.opts
+  local specs = {}
+  for i, arg in ipairs(args) do specs[i] = parse_type(full, arg[2]) end
+  local rest = #specs > 0 and specs[#specs].rest and specs[#specs] or nil
+  local fixed = rest and #specs - 1 or #specs
+  local total = #specs
+  return function(...)
+    local count, given = select("#", ...), { ... }
+    while count > 0 and given[count] == nil do count = count - 1 end
+    local chosen
+    if opts then
+      local at = options_at(specs, given, count, fixed, rest)
+      chosen = at and given[at]
+      if at then given[at], count = nil, at - 1 end
+    end
+    if not rest and count > fixed then too_many(full, fixed + (opts and 1 or 0), count) end
+    local out = {}
+    for i = 1, fixed do out[i] = check_one(full, args[i], specs[i], given[i]) end
+    if rest then
+      local list = {}
+      for i = fixed + 1, count do
+        list[i - fixed] = check_one(full, args[total], rest, given[i])
+      end
+      out[total] = list
+    end
+    if opts then out[total + 1] = api.options(full, opts, chosen) end
+    return unpack(out, 1, opts and total + 1 or total)
+  end
+end
+
+local function wrap(full, row, fn)
+  local check = api.checker(full, row)
+  return function(...) return fn(check(...)) end
+end
+
+local function register(kind, module, name, full, row)
+  row.kind, row.module, row.name, row.full = kind, module, name, full
+  rows[#rows + 1] = row
+  return row
+end
+
+local names = setmetatable({ [api.root] = "sgl" }, { __mode = "k" })
+
+-- nn.functional's functions are reached as nn.relu, so messages name them so.
+local function prefix(module)
+  return (names[module] or "sgl"):gsub("%.functional$", "")
+end
+
+--- A table to put functions in, known by `name` in messages and docs.
+function api.module(name, doc)
+  local module = {}
+  names[module] = name
+  register("module", name, name, name, { doc = doc })
+  return module
+end
+
+--- Puts a checked function into a module.
+function api.fn(module, name, row, fn)
+  local full = prefix(module) .. "." .. name
+  register("function", names[module], name, full, row)
+  module[name] = wrap(full, row, fn)
+  return module[name]
+end
+
+--- A function on tensors: `sgl.name(t, …)` and `t:name(…)`.
+function api.tensor(name, row, fn)
+  register("tensor", "sgl", name, name, row)
+  local wrapped = wrap(name, row, fn)
+  api.root[name], core.Tensor[name] = wrapped, wrapped
+  return wrapped
+end
+
+--- Further names of a tensor function.
+function api.alias(name, ...)
+  for _, other in ipairs { ... } do
+    api.root[other], core.Tensor[other] = api.root[name], core.Tensor[name]
+    rows[#rows + 1] = { kind = "alias", module = "sgl", name = other, full = other, of = name }
+  end
+end
+
+--- Registers a class under module[name]; returns it and the checker of its constructor.
+function api.class(module, name, row, class)
+  local full = prefix(module) .. "." .. name
+  register("class", names[module], name, full, row)
+  class = class or {}
+  class.__index = class.__index or class
+  class.__name = class.__name or full
+  names[class] = full
+  module[name] = class
+  return class, api.checker(full, row)
+end
+
+--- Puts a checked method into a class; `self` is passed through unchecked.
+function api.method(class, name, row, fn)
+  local full = (names[class] or class.__name) .. ":" .. name
+  register("method", names[class] or class.__name, name, full, row)
+  local check = api.checker(full, row)
+  class[name] = function(self, ...) return fn(self, check(...)) end
+  return class[name]
+end
+
+--- Every row, in the order of definition.
+function api.all()
+  return rows
+end
+
+return api

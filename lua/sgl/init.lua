@@ -1,0 +1,97 @@
+-- init.lua: what `require "sgl"` returns.
+--
+-- In:    the C module sgl.core and the files beside this one.
+-- Out:   one table: every function on tensors, gradients, compile, settings; the rooms nn, optim
+--        and data are loaded when they are first named.
+-- Holds: an unknown name raises with the nearest known one, so a typo is found where it stands.
+local core = require "sgl.core"
+local api = require "sgl.api"
+require "sgl.tensor"
+require "sgl.compile"
+require "sgl.graph"
+require "sgl.save"
+
+local root = api.root
+local raise = core.raise
+
+root.version = core.version
+root.Tensor = core.Tensor
+
+api.fn(root, "is_tensor", {
+  doc = "Whether a value is a tensor.", args = { { "value", "any?" } }, returns = "boolean",
+}, function(value) return core.is_tensor(value) end)
+
+api.fn(root, "seed", {
+  doc = "Starts the random numbers again: the same seed gives the same numbers.",
+  args = { { "seed", "integer" } },
+}, function(seed) core.seed(seed) end)
+
+api.fn(root, "realize", {
+  doc = "Computes tensors now, all in one program.", args = { { "tensors", "tensor..." } },
+  returns = "the tensors",
+}, function(list)
+  core.realize(list)
+  return table.unpack(list)
+end)
+
+api.fn(root, "memory", {
+  doc = "Bytes in use: { live, peak, count, blocks, tensors }.", returns = "table",
+}, function() return core.memory() end)
+
+api.fn(root, "grad", {
+  doc = "Gradients of a loss with respect to tensors, as tensors: they can be used, combined and "
+    .. "differentiated again.",
+  args = { { "loss", "tensor", "a single float" },
+           { "wrt", "tensor|table", "a tensor or a list of them" } },
+  returns = "a tensor for a tensor, a list in the order of a list",
+  errors = "a loss of several elements or of an integer dtype",
+}, function(loss, wrt)
+  if loss:numel() ~= 1 then
+    raise("SGL_EGRAD", ("grad: the loss must be a single number, got %s"):format(
+      api.describe(loss)), "reduce it first, for example with :mean() or :sum()")
+  end
+  if not loss:is_floating_point() then
+    raise("SGL_EGRAD", ("grad: the loss must be a float, got %s"):format(api.describe(loss)),
+      "the gradient of an integer is not defined")
+  end
+  if core.is_tensor(wrt) then return core.grad(loss, { wrt })[1] end
+  for i = 1, math.max(1, #wrt) do
+    if not core.is_tensor(wrt[i]) then
+      raise("SGL_EARG", ("grad: item %d of the list must be a tensor, got %s"):format(
+        i, api.describe(wrt[i])))
+    end
+  end
+  return core.grad(loss, wrt)
+end)
+
+-- Settings: reading a field gives the value, assigning checks it against the settings' table.
+root.config = setmetatable({}, {
+  __index = function(_, name) return core.knob(name) end,
+  __newindex = function(_, name, value) core.knob(name, value) end,
+  __pairs = function()
+    local list, i = core.knobs(), 0
+    return function()
+      i = i + 1
+      if list[i] then return list[i].name, list[i].value end
+    end
+  end,
+})
+
+local ROOMS = { nn = "sgl.nn", optim = "sgl.optim", data = "sgl.data" }
+
+return setmetatable(root, {
+  __index = function(t, name)
+    if ROOMS[name] then
+      local room = require(ROOMS[name])
+      rawset(t, name, room)
+      return room
+    end
+    local known = {}
+    for key in pairs(t) do known[#known + 1] = key end
+    for key in pairs(ROOMS) do known[#known + 1] = key end
+    table.sort(known)
+    local near = core.nearest(tostring(name), known)
+    raise("SGL_EARG", ("sgl has no field '%s'%s"):format(tostring(name),
+      near and (" (did you mean '%s'?)"):format(near) or ""))
+  end,
+})

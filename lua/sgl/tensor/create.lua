@@ -1,0 +1,208 @@
+-- create.lua: new tensors: from values, constant, counted, random.
+--
+-- In:    shapes as arguments or one list, values, options { dtype }.
+-- Out:   lazy tensors (sgl.tensor: a concrete one). The default dtype is f32; sgl.arange of
+--        whole numbers is i32.
+-- Holds: random tensors are functions of (seed, count of draws, element position) only.
+local api = require "sgl.api"
+local core = require "sgl.core"
+local dims = require "sgl.tensor.dims"
+
+local root = api.root
+local apply = core.apply
+
+local SIZE = { "size", "integer|table...", "sizes, as arguments or one list" }
+local DTYPE = { "dtype", "string", "f32", "element type" }
+local LIKE_DTYPE = { "dtype", "string", nil, "element type; default that of t" }
+local UNIFORM_BITS = 2.0 ^ -24
+
+local function cast(t, dtype)
+  return t.dtype == dtype and t or apply("cast", t, { dtype = dtype })
+end
+
+api.fn(root, "tensor", {
+  doc = "A tensor from a number, a boolean, nested lists or another tensor. Without a dtype, "
+    .. "whole numbers give i32, others f32, booleans bool.",
+  args = { { "value", "tensor|number|boolean|table", "the values, row by row" },
+           { "dtype", "string?", "element type" } },
+  opts = { { "dtype", "string", nil, "element type" } },
+  returns = "tensor",
+  errors = "rows of different length; a whole number that does not fit i32",
+}, function(value, dtype, o)
+  dtype = dtype or o.dtype
+  if core.is_tensor(value) then return cast(value, dtype or value.dtype) end
+  return core.tensor(value, dtype)
+end)
+
+local function constant(name, doc, value)
+  api.fn(root, name, { doc = doc, args = { SIZE }, opts = { DTYPE }, returns = "tensor" },
+    function(size, o) return core.full(dims.sizes(name, size), value, o.dtype) end)
+  api.tensor(name .. "_like", {
+    doc = doc .. " With the shape of t.", args = { { "t", "tensor" } }, opts = { LIKE_DTYPE },
+    returns = "tensor",
+  }, function(t, o) return core.full(t.shape, value, o.dtype or t.dtype) end)
+end
+
+constant("zeros", "Zeros.", 0)
+constant("ones", "Ones.", 1)
+
+api.fn(root, "full", {
+  doc = "One value everywhere.",
+  args = { { "size", "integer|table", "a size or a list" }, { "value", "number|boolean" } },
+  opts = { { "dtype", "string", nil, "element type; default f32, bool for a boolean" } },
+  returns = "tensor",
+}, function(size, value, o)
+  local dtype = o.dtype or (type(value) == "boolean" and "bool" or "f32")
+  return core.full(dims.sizes("full", { size }), value, dtype)
+end)
+
+api.tensor("full_like", {
+  doc = "One value everywhere, with the shape of t.",
+  args = { { "t", "tensor" }, { "value", "number|boolean" } }, opts = { LIKE_DTYPE },
+  returns = "tensor",
+}, function(t, value, o) return core.full(t.shape, value, o.dtype or t.dtype) end)
+
+api.fn(root, "arange", {
+  doc = "Numbers from start, below stop, by step. arange(n) counts from 0.",
+  args = { { "start", "number" }, { "stop", "number?" }, { "step", "number?", "default 1" } },
+  opts = { { "dtype", "string", nil, "default i32 for whole numbers, else f32" } },
+  returns = "tensor [n]", errors = "a step of 0",
+}, function(start, stop, step, o)
+  if not stop then start, stop = 0, start end
+  step = step or 1
+  if step == 0 then core.raise("SGL_EARG", "arange: the step must not be 0") end
+  local n = math.max(0, math.ceil((stop - start) / step))
+  local whole = math.type(start) == "integer" and math.type(step) == "integer"
+  local dtype = o.dtype or (whole and math.type(stop) == "integer" and "i32" or "f32")
+  local t = core.iota({ n }, 1, whole and (dtype == "i64" and "i64" or "i32") or dtype)
+  if step ~= 1 then t = t * step end
+  if start ~= 0 then t = t + start end
+  return cast(t, dtype)
+end)
+
+api.fn(root, "linspace", {
+  doc = "n numbers spread evenly from start to stop, both included.",
+  args = { { "start", "number" }, { "stop", "number" }, { "n", "integer" } },
+  opts = { DTYPE }, returns = "tensor [n]", errors = "n below 0",
+}, function(start, stop, n, o)
+  if n < 0 then core.raise("SGL_EARG", ("linspace: n must be at least 0, got %d"):format(n)) end
+  local step = n > 1 and (stop - start) / (n - 1) or 0.0
+  local at = core.iota({ n }, 1, o.dtype)
+  -- Each half counts from its own end, so that both ends are exact.
+  local ahead, behind = at * step + start, (at - (n - 1)) * step + stop
+  return n == 1 and ahead or root.where(at:lt((n + 1) // 2), ahead, behind)
+end)
+
+api.fn(root, "eye", {
+  doc = "Ones on the main diagonal, zeros elsewhere.",
+  args = { { "n", "integer", "rows" }, { "m", "integer?", "columns; default n" } },
+  opts = { DTYPE }, returns = "tensor [n, m]",
+}, function(n, m, o)
+  local shape = dims.sizes("eye", { n, m or n })
+  return cast(core.iota(shape, 1, "i32"):eq(core.iota(shape, 2, "i32")), o.dtype)
+end)
+
+api.tensor("one_hot", {
+  doc = "A row of n values for each index: 1 at the index, 0 elsewhere.",
+  args = { { "t", "tensor", "integers from 0" }, { "n", "integer", "number of classes" } },
+  opts = { DTYPE }, returns = "tensor [..., n]",
+  errors = "a tensor that is not of integers",
+}, function(t, n, o)
+  if t.dtype:find "f" or t.dtype == "bool" then
+    core.raise("SGL_EDTYPE", ("one_hot: the indices must be integers, got %s"):format(
+      dims.text(t)), "t:int() converts them")
+  end
+  local shape = t.shape
+  shape[#shape + 1] = n
+  return cast(t:unsqueeze(-1):eq(core.iota(shape, #shape, t.dtype)), o.dtype)
+end)
+
+-- Uniform f64 in [0, 1) of 48 random bits: enough that a range of 2^31 is even.
+local function uniform48(shape)
+  local high, low = core.rand(shape, 2)
+  return cast(high, "f64") + cast(low, "f64") * UNIFORM_BITS
+end
+
+-- Box-Muller. 1 - u is in (0, 1], so the logarithm is finite.
+local function normal(shape)
+  local u, v = core.rand(shape, 2)
+  return (-2 * (1 - u):log()):sqrt() * (v * (2 * math.pi)):cos()
+end
+
+local function random(name, doc, draw)
+  api.fn(root, name, {
+    doc = doc, args = { SIZE }, opts = { DTYPE }, returns = "tensor",
+  }, function(size, o) return cast(draw(dims.sizes(name, size)), o.dtype) end)
+  api.tensor(name .. "_like", {
+    doc = doc .. " With the shape of t.", args = { { "t", "tensor" } }, opts = { LIKE_DTYPE },
+    returns = "tensor",
+  }, function(t, o) return cast(draw(t.shape), o.dtype or t.dtype) end)
+end
+
+random("rand", "Uniform random numbers in [0, 1).", function(shape)
+  return (core.rand(shape, 1))
+end)
+random("randn", "Normal random numbers, mean 0, variance 1.", normal)
+
+api.fn(root, "randint", {
+  doc = "Random integers in [low, high). randint(high, size) counts from 0.",
+  args = { { "low", "integer" }, { "high", "integer|table", "exclusive" },
+           { "size", "integer|table?", "a size or a list" } },
+  opts = { { "dtype", "string", "i32", "element type" } },
+  returns = "tensor", errors = "high not above low",
+}, function(low, high, size, o)
+  if size == nil then low, high, size = 0, low, high end
+  if type(high) == "table" or high <= low then
+    core.raise("SGL_EARG", ("randint: high must be above low, got low %s and high %s"):format(
+      api.describe(low), api.describe(high)))
+  end
+  local range = high - low
+  local t = (uniform48(dims.sizes("randint", { size })) * range):floor()
+  return cast(t:minimum(range - 1) + low, o.dtype)
+end)
+
+api.fn(root, "randperm", {
+  doc = "The numbers 0 to n - 1 in random order.",
+  args = { { "n", "integer" } }, opts = { { "dtype", "string", "i32", "element type" } },
+  returns = "tensor [n]",
+}, function(n, o)
+  local keys = uniform48(dims.sizes("randperm", { n }))
+  return cast(apply("argsort", keys, { dim = 1, descending = false }), o.dtype)
+end)
+
+api.tensor("bernoulli", {
+  doc = "1 with the probability that t gives for each element, else 0.",
+  args = { { "t", "tensor|number", "probabilities" },
+           { "size", "integer|table?", "shape, when t is a number" } },
+  opts = { { "dtype", "string", nil, "default that of t, f32 for a number" } },
+  returns = "tensor",
+}, function(t, size, o)
+  local shape = core.is_tensor(t) and t.shape or dims.sizes("bernoulli", { size or {} })
+  local drawn = (core.rand(shape, 1)):lt(t)
+  return cast(drawn, o.dtype or (core.is_tensor(t) and t.dtype or "f32"))
+end)
+
+api.tensor("to", {
+  doc = "The values in another element type: f32, f64, f16, bf16, i32, i64, u8 or bool. To "
+    .. "integers truncates and saturates.",
+  args = { { "t", "tensor" }, { "dtype", "string" } }, returns = "tensor",
+  errors = "an unknown dtype",
+}, cast)
+
+for _, row in ipairs {
+  { "float", "f32" }, { "double", "f64" }, { "half", "f16" }, { "bfloat16", "bf16" },
+  { "int", "i32" }, { "long", "i64" }, { "byte", "u8" }, { "bool", "bool" },
+} do
+  local name, dtype = row[1], row[2]
+  api.tensor(name, {
+    doc = ("Short for t:to(%q)."):format(dtype), args = { { "t", "tensor" } }, returns = "tensor",
+  }, function(t) return cast(t, dtype) end)
+end
+
+api.tensor("type_as", {
+  doc = "The values in the element type of another tensor.",
+  args = { { "t", "tensor" }, { "other", "tensor" } }, returns = "tensor",
+}, function(t, other) return cast(t, other.dtype) end)
+
+-- The other makers of tensors (cat, stack, …) are in the same table.
+return root

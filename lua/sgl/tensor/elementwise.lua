@@ -1,0 +1,175 @@
+-- elementwise.lua: the op table's methods as functions of sgl, and what is put together from
+-- them element by element.
+--
+-- In:    core.ops(): every elementwise row is a method already; here it becomes sgl.name too.
+-- Out:   registry rows for the docs; maximum, minimum, clamp, activations, comparisons of whole
+--        tensors.
+-- Holds: a new row of the op table appears here by itself. Activations that consist of several
+--        primitives are composites, so that graphs and exporters see their names.
+local api = require "sgl.api"
+local core = require "sgl.core"
+local dims = require "sgl.tensor.dims"
+
+local Tensor, region = core.Tensor, core.region
+
+local T = { "t", "tensor" }
+local ELEMENTWISE = { unary = 1, test = 1, binary = 2, compare = 2, select = 3 }
+-- Under these names users expect the reductions; the elementwise ops are maximum and minimum.
+local RENAMED = { max = "maximum", min = "minimum" }
+local OPERANDS = {
+  { T },
+  { { "t", "tensor|number" }, { "other", "tensor|number|boolean" } },
+  { { "cond", "tensor", "bool" }, { "a", "tensor|number|boolean" },
+    { "b", "tensor|number|boolean" } },
+}
+
+-- The dtype a number takes beside a tensor of `dtype`.
+local function weak(x, dtype)
+  if type(x) == "boolean" or dtype:find "f" then return dtype end
+  if math.type(x) == "float" then return "f32" end
+  return dtype == "bool" and "i32" or dtype
+end
+
+-- An op of two operands whose first is a number needs a tensor there to carry the method.
+local function lifted(method, x, y)
+  if core.is_tensor(x) then return method(x, y) end
+  return method(core.full({}, x, weak(x, core.is_tensor(y) and y.dtype or "bool")), y)
+end
+
+for _, op in ipairs(core.ops()) do
+  local count = ELEMENTWISE[op.family]
+  if count then
+    local name, method = RENAMED[op.name] or op.name, Tensor[op.name]
+    api.tensor(name, {
+      doc = op.doc, args = OPERANDS[count], returns = "tensor", op = op.name,
+      errors = count > 1 and "shapes that do not broadcast" or nil,
+    }, count == 2 and function(x, y) return lifted(method, x, y) end or method)
+    -- The checks of the C method suffice for a method call, which is the hot path.
+    Tensor[name] = method
+  end
+end
+
+local function float(t)
+  return t.dtype:find "f" and t or t:to("f32")
+end
+
+-- A function of one tensor recorded under its name.
+local function composite(name, doc, fn, opts)
+  api.tensor(name, { doc = doc, args = { T }, opts = opts, returns = "tensor" },
+    function(t, o) return (region(name, { t }, fn, float(t), o)) end)
+end
+
+api.tensor("clamp", {
+  doc = "Values below low raised to it, values above high lowered to it; NaN stays.",
+  args = { T, { "low", "number|tensor?" }, { "high", "number|tensor?" } }, returns = "tensor",
+}, function(t, low, high)
+  if low ~= nil then t = t:maximum(low) end
+  return high ~= nil and t:minimum(high) or t
+end)
+api.alias("clamp", "clip")
+
+api.tensor("square", { doc = "x * x.", args = { T }, returns = "tensor" },
+  function(t) return t * t end)
+api.tensor("reciprocal", { doc = "1 / x.", args = { T }, returns = "tensor" },
+  function(t) return 1 / t end)
+api.tensor("trunc", { doc = "The part before the point.", args = { T }, returns = "tensor" },
+  function(t) return t:lt(0):where(t:ceil(), t:floor()) end)
+api.tensor("lerp", {
+  doc = "t + weight * (other - t).",
+  args = { T, { "other", "tensor" }, { "weight", "number|tensor" } }, returns = "tensor",
+}, function(t, other, weight) return t + weight * (other - t) end)
+
+api.tensor("relu", { doc = "max(x, 0).", args = { T }, returns = "tensor" },
+  function(t) return t:maximum(0) end)
+
+composite("silu", "x * sigmoid(x).", function(x) return x * x:sigmoid() end)
+
+local SQRT_HALF, SQRT_2_OVER_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
+
+composite("gelu", "x times the normal distribution function of x.", function(x, o)
+  if o.approximate == "tanh" then
+    local inner = (x + x * x * x * 0.044715) * SQRT_2_OVER_PI
+    return x * 0.5 * (inner:tanh() + 1)
+  elseif o.approximate ~= "none" then
+    core.raise("SGL_EARG", ("gelu: approximate must be 'none' or 'tanh', got '%s'"):format(
+      o.approximate))
+  end
+  return x * 0.5 * ((x * SQRT_HALF):erf() + 1)
+end, { { "approximate", "string", "none", "none: exact by erf; tanh: the older approximation" } })
+
+-- log(1 + e^x) without overflow: the larger of x and 0, plus a term that is at most log 2.
+local function softplus(x)
+  return x:maximum(0) + (-x:abs()):exp():log1p()
+end
+
+composite("softplus", "log(1 + exp(beta * x)) / beta.", function(x, o)
+  if o.beta == 1 then return softplus(x) end
+  return softplus(x * o.beta) / o.beta
+end, { { "beta", "number", 1, "sharpness" } })
+composite("logsigmoid", "log(sigmoid(x)), finite for every finite x.",
+  function(x) return -softplus(-x) end)
+composite("mish", "x * tanh(softplus(x)).", function(x) return x * softplus(x):tanh() end)
+composite("hardtanh", "x kept between low and high.",
+  function(x, o) return x:maximum(o.low):minimum(o.high) end,
+  { { "low", "number", -1 }, { "high", "number", 1 } })
+composite("relu6", "x kept between 0 and 6.", function(x) return x:maximum(0):minimum(6) end)
+composite("leaky_relu", "x, or slope * x below 0.",
+  function(x, o) return x:ge(0):where(x, x * o.slope) end,
+  { { "slope", "number", 0.01, "factor below 0" } })
+-- The exponential is taken of min(x, 0): the side that `where` drops cannot overflow.
+composite("elu", "x, or alpha * (exp(x) - 1) below 0.",
+  function(x, o) return x:gt(0):where(x, x:minimum(0):expm1() * o.alpha) end,
+  { { "alpha", "number", 1 } })
+composite("softsign", "x / (1 + |x|).", function(x) return x / (x:abs() + 1) end)
+
+-- |a - b| <= atol + rtol * |b| for each element, equal infinities being close.
+local function close(a, b, o)
+  a, b = float(a), float(b)
+  local near = (a - b):abs():le(b:abs() * o.rtol + o.atol):logical_and(b:isfinite())
+  local same = near:logical_or(a:eq(b))
+  return o.equal_nan and same:logical_or(a:isnan():logical_and(b:isnan())) or same
+end
+
+local TOLERANCE = {
+  { "rtol", "number", 1e-5, "share of |other| allowed" },
+  { "atol", "number", 1e-8, "difference allowed" },
+  { "equal_nan", "boolean", false, "NaN equals NaN" },
+}
+
+api.tensor("isclose", {
+  doc = "True where |t - other| <= atol + rtol * |other|.",
+  args = { T, { "other", "tensor" } }, opts = TOLERANCE, returns = "tensor, bool",
+}, close)
+
+api.tensor("allclose", {
+  doc = "Whether all elements are close (a Lua boolean). Not inside sgl.compile.",
+  args = { T, { "other", "tensor" } }, opts = TOLERANCE, returns = "boolean",
+}, function(t, other, o) return close(t, other, o):all():item() end)
+
+api.tensor("equal", {
+  doc = "Whether shapes and all elements are equal (a Lua boolean). Not inside sgl.compile.",
+  args = { T, { "other", "tensor" } }, returns = "boolean",
+}, function(t, other)
+  return dims.shape_text(t.shape) == dims.shape_text(other.shape) and t:eq(other):all():item()
+end)
+
+api.tensor("numel", { doc = "Number of elements.", args = { T }, returns = "integer" },
+  function(t) return dims.count(t.shape) end)
+api.tensor("dim", { doc = "Number of dims.", args = { T }, returns = "integer" },
+  function(t) return t.ndim end)
+api.tensor("size", {
+  doc = "The sizes as a list, or one of them.", args = { T, { "dim", "integer?" } },
+  returns = "list or integer",
+}, function(t, dim) return dim and t.shape[dims.axis("size", t, dim)] or t.shape end)
+api.tensor("is_floating_point", {
+  doc = "Whether the dtype is a float.", args = { T }, returns = "boolean",
+}, function(t) return t.dtype:find "f" ~= nil end)
+
+api.tensor("backward", {
+  doc = "Not there: gradients are values here (see sgl.grad).", args = { { "t", "any" } },
+}, function()
+  core.raise("SGL_EUNSUP", "backward: tensors carry no gradients",
+    "use local grads = sgl.grad(loss, params), a list in the order of params")
+end)
+
+return { float = float }

@@ -1,0 +1,100 @@
+-- order.lua: sorting and running results along a dim.
+--
+-- In:    a tensor and a dim (default: the last).
+-- Out:   lazy tensors; indices are i32 from 0.
+-- Holds: sorting is stable and puts NaN last. Running products and extremes are made by doubling:
+--        step s joins each element with the one 2^s before it, log2(n) steps in all.
+local api = require "sgl.api"
+local core = require "sgl.core"
+local dims = require "sgl.tensor.dims"
+local gather = require "sgl.tensor.gather".gather
+local narrow = require "sgl.tensor.movement".narrow
+
+local apply, raise = core.apply, core.raise
+
+local T = { "t", "tensor" }
+local DIM = { "dim", "integer?", "default -1" }
+local DESCENDING = { { "descending", "boolean", false, "largest first" } }
+
+local function argsort(op, t, dim, descending)
+  local axis = dims.axis(op, t, dim or -1)
+  return apply("argsort", t, { dim = axis, descending = descending }), axis
+end
+
+api.tensor("argsort", {
+  doc = "Indices, from 0, that sort along a dim.", args = { T, DIM }, opts = DESCENDING,
+  returns = "tensor, i32",
+}, function(t, dim, o) return (argsort("argsort", t, dim, o.descending)) end)
+
+api.tensor("sort", {
+  doc = "Values in order along a dim, and their indices from 0.", args = { T, DIM },
+  opts = DESCENDING, returns = "values, indices",
+}, function(t, dim, o)
+  local order, axis = argsort("sort", t, dim, o.descending)
+  return gather("sort", t, axis, order), order
+end)
+
+api.tensor("topk", {
+  doc = "The k largest along a dim, in order, and their indices from 0.",
+  args = { T, { "k", "integer" }, DIM },
+  opts = { { "largest", "boolean", true, "false: the smallest" } }, returns = "values, indices",
+  errors = "k above the size of the dim",
+}, function(t, k, dim, o)
+  local order, axis = argsort("topk", t, dim, o.largest)
+  if k < 0 or k > t.shape[axis] then
+    raise("SGL_EARG", ("topk: k must be from 0 to %d, the size of dim %d of %s, got %d"):format(
+      t.shape[axis], dim or -1, dims.text(t), k))
+  end
+  local top = narrow(order, axis, 1, k)
+  return gather("topk", t, axis, top), top
+end)
+
+api.tensor("cumsum", {
+  doc = "Running sum along a dim.", args = { T, { "dim", "integer" } },
+  opts = { { "reverse", "boolean", false, "from the last element to the first" } },
+  returns = "tensor",
+}, function(t, dim, o)
+  local axis = dims.axis("cumsum", t, dim)
+  if t.dtype == "bool" or t.dtype == "u8" then t = t:to("i32") end
+  return apply("cumsum", t, { dim = axis, reverse = o.reverse })
+end)
+
+-- Joins each element with all before it. `neutral` fills the places before the first.
+local function running(t, axis, join, neutral)
+  local n, distance = t.shape[axis], 1
+  while distance < n do
+    local lo, hi = dims.fill(t.ndim, 0), dims.fill(t.ndim, 0)
+    lo[axis] = distance
+    local before = apply("pad", narrow(t, axis, 1, n - distance),
+      { lo = lo, hi = hi, value = neutral })
+    t = join(before, t)
+    distance = 2 * distance
+  end
+  return t
+end
+
+api.tensor("cumprod", {
+  doc = "Running product along a dim.", args = { T, { "dim", "integer" } }, returns = "tensor",
+}, function(t, dim)
+  local axis = dims.axis("cumprod", t, dim)
+  if t.dtype == "bool" or t.dtype == "u8" then t = t:to("i32") end
+  return (core.region("cumprod", { t }, running, t, axis,
+    function(a, b) return a * b end, 1))
+end)
+
+local LIMITS = { u8 = { 0, 255 }, i32 = { -2 ^ 31, 2 ^ 31 - 1 }, i64 = { -2 ^ 53, 2 ^ 53 } }
+
+for _, row in ipairs {
+  { "cummax", "largest", "maximum", 1 }, { "cummin", "smallest", "minimum", 2 },
+} do
+  local name, method, side = row[1], row[3], row[4]
+  api.tensor(name, {
+    doc = ("The %s so far along a dim."):format(row[2]), args = { T, { "dim", "integer" } },
+    returns = "tensor",
+  }, function(t, dim)
+    local infinite = side == 1 and -math.huge or math.huge
+    local limits = LIMITS[t.dtype]
+    return running(t, dims.axis(name, t, dim), core.Tensor[method],
+      limits and limits[side] or infinite)
+  end)
+end

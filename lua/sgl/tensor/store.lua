@@ -1,0 +1,126 @@
+-- store.lua: writing t[key] = value.
+--
+-- In:    keys as index.lua reads them; a number, a list or a tensor as the value.
+-- Out:   nothing; t has a new value, in which `where` chose between the old and the given.
+-- Holds: value semantics: tensors made from t before keep their values. The result has the dtype
+--        of t. Inside sgl.compile a write to a state tensor becomes an update of the step.
+local api = require "sgl.api"
+local core = require "sgl.core"
+local dims = require "sgl.tensor.dims"
+local index = require "sgl.tensor.index"
+local movement = require "sgl.tensor.movement"
+
+local apply, raise, reshape = core.apply, core.raise, movement.reshape
+
+-- The value broadcast to the selected shape, its selected dims restored as size 1.
+local function fit_value(t, v, shape, kept)
+  if v.ndim == 0 then return v end
+  local whole = dims.broadcast(v.shape, kept)
+  if not whole or dims.shape_text(whole) ~= dims.shape_text(kept) then
+    raise("SGL_ESHAPE", ("a value %s cannot be put into the part %s of %s"):format(
+      dims.text(v), dims.shape_text(kept), dims.text(t)))
+  end
+  return reshape(apply("broadcast", v, { dims = kept }), shape)
+end
+
+-- Along one dim: which positions are selected, and the value moved to them.
+local function spread(t, axis, from, step, count, v)
+  local shape = dims.fill(t.ndim, 1)
+  local n = t.shape[axis]
+  shape[axis] = n
+  local at = core.iota(shape, axis, "i32") - (from - 1)
+  if step < 0 then at, step = -at, -step end
+  local nth = at:floordiv(step)
+  local hit = at:ge(0):logical_and(nth:lt(count))
+  if step > 1 then hit = hit:logical_and(at:mod(step):eq(0)) end
+  if v.ndim > 0 and v.shape[axis] > 1 then
+    v = apply("gather", { v, reshape(nth:clamp(0, count - 1), { n }) }, { dim = axis })
+  end
+  return hit, v
+end
+
+local function set_list(t, key, v)
+  local list, shape, kept = index.entries(t, key), {}, {}
+  local from, step, count = {}, {}, {}
+  for axis, entry in ipairs(list) do
+    if core.is_tensor(entry) then
+      raise("SGL_EUNSUP", "t[{…}] = v: a tensor is not taken in a list",
+        "use t[index] = v for rows, or t[mask] = v")
+    end
+    from[axis], step[axis], count[axis] = index.selection(t, axis, entry)
+    shape[axis] = count[axis]
+    if type(entry) == "table" then kept[#kept + 1] = count[axis] end
+  end
+  v = fit_value(t, v, shape, kept)
+  if dims.count(shape) == 0 then return end
+  local where
+  for axis, n in ipairs(t.shape) do
+    if count[axis] ~= n or step[axis] ~= 1 then
+      local hit
+      hit, v = spread(t, axis, from[axis], step[axis], count[axis], v)
+      where = where and where:logical_and(hit) or hit
+    end
+  end
+  t:assign(where and where:where(v, t) or v)
+end
+
+-- A list of as many values as the mask has true elements goes to them in order.
+local function set_mask(t, mask, v)
+  local wide = index.fit_mask("t[mask] = v", t, mask)
+  local fits = v.ndim == 0
+  if not fits and (v.ndim ~= 1 or mask.ndim ~= t.ndim) then
+    raise("SGL_ESHAPE", ("t[mask] = v: v must be a number, a scalar or a list of the selected "
+      .. "elements, got %s"):format(dims.text(v)),
+      "sgl.where(mask, v, t) chooses element by element")
+  end
+  if not fits then
+    local flat = mask:flatten():int()
+    if not core.capturing() and flat:sum():item() ~= v.shape[1] then
+      raise("SGL_ESHAPE", ("t[mask] = v: %d elements are selected, but v is %s"):format(
+        flat:sum():item(), dims.text(v)))
+    end
+    if v.shape[1] == 0 then return end
+    local rank = (apply("cumsum", flat, { dim = 1, reverse = false }) - 1):clamp(0, v.shape[1] - 1)
+    v = reshape(apply("gather", { v, rank }, { dim = 1 }), t.shape)
+  end
+  t:assign(wide:where(v, t))
+end
+
+-- The last of the values given for a row wins, as if they were written one after the other.
+local function set_rows(t, at, v)
+  index.need_integers("t[index] = v", at)
+  local shape, n = t.shape, t.shape[1]
+  local rows = at:flatten()
+  local k = rows.shape[1]
+  if k == 0 then return end
+  local hit = reshape(core.iota({ n }, 1, rows.dtype), { n, 1 }):eq(reshape(rows, { 1, k }))
+  local order = core.iota({ 1, k }, 2, "i32") + 1
+  local last = hit:where(order, 0):amax(2)
+  local ones = dims.fill(#shape, 1)
+  ones[1] = n
+  if v.ndim > 0 then
+    local kept = table.move(shape, 2, #shape, at.ndim + 1, at.shape)
+    local flat = table.move(shape, 2, #shape, 2, { k })
+    v = fit_value(t, v, flat, kept)
+    v = apply("gather", { v, (last - 1):maximum(0) }, { dim = 1 })
+  end
+  t:assign(reshape(last:gt(0), ones):where(v, t))
+end
+
+function core.Tensor.__setitem(t, key, v)
+  if type(v) == "number" or type(v) == "boolean" then
+    v = core.full({}, v, t.dtype)
+  else
+    v = core.is_tensor(v) and v:to(t.dtype) or core.tensor(v, t.dtype)
+  end
+  if math.tointeger(key) then
+    set_list(t, { key }, v)
+  elseif core.is_tensor(key) then
+    if key.dtype == "bool" then set_mask(t, key, v) else set_rows(t, key, v) end
+  elseif type(key) == "table" then
+    set_list(t, key, v)
+  else
+    raise("SGL_EARG", ("a tensor has no field %s to set"):format(api.describe(key)),
+      "t[1] = v and t[{ {1, 3}, {} }] = v set values")
+  end
+end

@@ -240,19 +240,3 @@ Node *ir_sum_to(Node *x, const Node *like)
         if (d < added || (like->dims[d - added] == 1 && x->dims[d] != 1)) axes[n++] = d;
     return ir_reshape(ir_reduce(x, OP_sum, n, axes), like->rank, like->dims);
 }
-
-/* y·x^(y-1), and 0 for y = 0 also where x^(y-1) is not finite. */
-Node *ir_pow_grad_x(Node *dy, Node *x, Node *y)
-{
-    Node *zero = ir_const_like(x, 0), *one = ir_const_like(x, 1);
-    Node *slope = ir_mul(y, ir_pow(x, ir_sub(y, one)));
-    return ir_mul(dy, ir_where(ir_eq(y, zero), zero, slope));
-}
-
-/* x^y·log(x), and its limit 0 at x = 0 for y >= 0, where the product is 0 times infinity. */
-Node *ir_pow_grad_y(Node *dy, Node *x, Node *out)
-{
-    Node *zero = ir_const_like(x, 0), *one = ir_const_like(x, 1);
-    Node *limit = ir_logical_and(ir_eq(x, zero), ir_le(out, one));
-    return ir_mul(dy, ir_where(limit, zero, ir_mul(out, ir_log(x))));
-}

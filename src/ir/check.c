@@ -14,26 +14,23 @@
 
 static const char *user_name(Op op)
 {
-    return op == OP_dot ? "matmul" : OPS[op].name;   /* the name scripts know it by */
+    return op == OP_dot ? "matmul" : OPS[op].name; /* the name scripts know it by */
 }
 
 static void add_types(const Check *c, Str *s)
 {
     for (int i = 0; i < c->nin && i < 8; i++) {
-        if (i)
-            base_str_put(s, i == c->nin - 1 ? " and " : ", ");
+        if (i) base_str_put(s, i == c->nin - 1 ? " and " : ", ");
         ir_type_text(c->in[i], s);
     }
-    if (c->nin > 8)
-        base_str_put(s, " …");
+    if (c->nin > 8) base_str_put(s, " …");
 }
 
-int ir_check_fail(const Check *c, int code, const char *what, const char *hint,
-                  const char *detail, ...)
+int ir_check_fail(const Check *c, int code, const char *what, const char *hint, const char *detail,
+                  ...)
 {
-    if (c->cx->err.code)
-        return code;                                 /* the first error and its hint stay */
-    Str s = { 0 };
+    if (c->cx->err.code) return code; /* the first error and its hint stay */
+    Str s = {0};
     base_str_put(&s, what);
     if (c->nin) {
         base_str_put(&s, ": ");
@@ -48,8 +45,7 @@ int ir_check_fail(const Check *c, int code, const char *what, const char *hint,
         va_end(ap);
     }
     base_fail(c->cx, code, "%s: %s.", user_name(c->op), s.failed || !s.at ? what : s.at);
-    if (hint)
-        base_err_hint(&c->cx->err, "%s", hint);
+    if (hint) base_err_hint(&c->cx->err, "%s", hint);
     base_str_free(&s);
     return code;
 }
@@ -57,9 +53,8 @@ int ir_check_fail(const Check *c, int code, const char *what, const char *hint,
 DimText ir_dim_name(const Ctx *cx, Dim d)
 {
     DimText t;
-    Str s = { 0 };
-    if (d != DIM_FAIL)
-        ir_dim_text(cx, d, &s);
+    Str s = {0};
+    if (d != DIM_FAIL) ir_dim_text(cx, d, &s);
     snprintf(t.at, sizeof t.at, "%s", s.failed || !s.at ? "?" : s.at);
     base_str_free(&s);
     return t;
@@ -67,8 +62,7 @@ DimText ir_dim_name(const Ctx *cx, Dim d)
 
 int ir_check_axis(const Check *c, int64_t axis, int rank)
 {
-    if (axis >= 0 && axis < rank)
-        return 0;
+    if (axis >= 0 && axis < rank) return 0;
     if (rank == 0)
         return ir_check_fail(c, SGL_EARG, "there is no dim to choose", NULL, "dim %lld of rank 0",
                              (long long)axis + 1);
@@ -81,8 +75,7 @@ int ir_check_axes(const Check *c, AttrList axes, int rank)
     unsigned seen = 0;
     for (int i = 0; i < axes.n; i++) {
         int rc = ir_check_axis(c, axes.at[i], rank);
-        if (rc)
-            return rc;
+        if (rc) return rc;
         if (seen >> axes.at[i] & 1)
             return ir_check_fail(c, SGL_EARG, "a dim is named twice", NULL, "dim %d",
                                  (int)axes.at[i] + 1);
@@ -93,8 +86,7 @@ int ir_check_axes(const Check *c, AttrList axes, int rank)
 
 int ir_check_dtype(const Check *c, int64_t dtype)
 {
-    if (dtype >= 0 && dtype < DT_COUNT)
-        return 0;
+    if (dtype >= 0 && dtype < DT_COUNT) return 0;
     return ir_check_fail(c, SGL_EDTYPE, "there is no such dtype", NULL, "number %lld",
                          (long long)dtype);
 }
@@ -109,8 +101,7 @@ int ir_check_same_dtype(const Check *c)
 
 int ir_check_number(const Check *c, int input, int classes)
 {
-    if (DTYPES[c->in[input]->dtype].class & classes)
-        return 0;
+    if (DTYPES[c->in[input]->dtype].class & classes) return 0;
     const char *want = classes == CLASS_INT ? "an integer dtype" : "a number";
     return ir_check_fail(c, SGL_EDTYPE, "the dtype does not fit", "cast it first",
                          "input %d is %s, it must be %s", input + 1,
@@ -119,8 +110,7 @@ int ir_check_number(const Check *c, int input, int classes)
 
 int ir_check_length(const Check *c, AttrList l, int n, const char *name)
 {
-    if (l.n == n)
-        return 0;
+    if (l.n == n) return 0;
     return ir_check_fail(c, SGL_EARG, "a list has the wrong length", NULL,
                          "%s has %d items, not %d", name, l.n, n);
 }
@@ -128,8 +118,7 @@ int ir_check_length(const Check *c, AttrList l, int n, const char *name)
 bool ir_dim_below_zero(const Ctx *cx, Dim d)
 {
     int64_t lo, hi;
-    if (d >= 0)
-        return false;
+    if (d >= 0) return false;
     ir_dim_range(cx, d, &lo, &hi);
     return lo < 0;
 }
@@ -142,15 +131,12 @@ int ir_check_result(const Check *c, Dtype dtype, int rank, const Dim *dims, Shap
                              "merge dims with reshape", "%d, at most %d", rank, OP_MAX_RANK);
     for (int i = 0; i < rank; i++) {
         int64_t lo = dims[i], hi;
-        if (dims[i] == DIM_FAIL)
-            return c->cx->err.code ? c->cx->err.code : SGL_ESHAPE;
-        if (dims[i] < 0)
-            ir_dim_range(c->cx, dims[i], &lo, &hi);
+        if (dims[i] == DIM_FAIL) return c->cx->err.code ? c->cx->err.code : SGL_ESHAPE;
+        if (dims[i] < 0) ir_dim_range(c->cx, dims[i], &lo, &hi);
         if (lo < 0)
             return ir_check_fail(c, SGL_ESHAPE, "a size can be negative", NULL, "dim %d is %s",
                                  i + 1, ir_dim_name(c->cx, dims[i]).at);
-        if (lo > 0 && __builtin_mul_overflow(count, lo, &count))
-            count = INT64_MAX;
+        if (lo > 0 && __builtin_mul_overflow(count, lo, &count)) count = INT64_MAX;
         if (count > MAX_ELEMENTS)
             return ir_check_fail(c, SGL_ESHAPE, "the result has too many elements", NULL,
                                  "at most 2^58");
@@ -161,17 +147,23 @@ int ir_check_result(const Check *c, Dtype dtype, int rank, const Dim *dims, Shap
     return 0;
 }
 
+int ir_check_add(const Check *c, Dim a, Dim b, int dim, Dim *out)
+{
+    bool numbers = a >= 0 && b >= 0;
+    if (numbers ? !__builtin_add_overflow(a, b, out) : (*out = ir_dim_add(c->cx, a, b)) != DIM_FAIL)
+        return 0;
+    return ir_check_fail(c, SGL_ESHAPE, "a size leaves the range of integers", NULL,
+                         "dim %d: %s and %s", dim + 1, ir_dim_name(c->cx, a).at,
+                         ir_dim_name(c->cx, b).at);
+}
+
 int ir_check_sub(const Check *c, Dim a, Dim b, const char *what, int dim, Dim *out)
 {
     *out = a == b ? 0 : a;
-    if (a == b || b == 0)
-        return 0;
-    if (a >= 0 && b >= 0)
-        *out = a >= b ? a - b : DIM_FAIL;
-    else
-        *out = ir_dim_sub(c->cx, a, b);
-    if (*out != DIM_FAIL && !ir_dim_below_zero(c->cx, *out))
-        return 0;
+    if (a == b || b == 0) return 0;
+    if (a >= 0 && b >= 0) *out = a >= b ? a - b : DIM_FAIL;
+    else *out = ir_dim_sub(c->cx, a, b);
+    if (*out != DIM_FAIL && !ir_dim_below_zero(c->cx, *out)) return 0;
     return ir_check_fail(c, SGL_ESHAPE, what, NULL, "dim %d: %s against %s", dim + 1,
                          ir_dim_name(c->cx, a).at, ir_dim_name(c->cx, b).at);
 }

@@ -23,6 +23,16 @@ static inline AttrList ir_take_list(const int64_t **words)
     return l;
 }
 
+/* The dims that a node's first attribute lists, as bits. */
+static inline unsigned ir_listed_dims(const Node *n)
+{
+    int count;
+    unsigned bits = 0;
+    const int64_t *dims = ir_attr_list(n, 0, &count);
+    for (int i = 0; i < count; i++) bits |= 1u << dims[i];
+    return bits;
+}
+
 /* `hint` (a way out) may be NULL, `detail` (values against each other) may be NULL. */
 int ir_check_fail(const Check *c, int code, const char *what, const char *hint,
                   const char *detail, ...) __attribute__((format(printf, 5, 6)));
@@ -54,6 +64,8 @@ int ir_check_length(const Check *c, AttrList l, int n, const char *name);
 bool ir_dim_below_zero(const Ctx *cx, Dim d);                    /* for some value of its symbols */
 /* Sets *out: rank, sizes, element count in range. Every rule ends with it. */
 int ir_check_result(const Check *c, Dtype dtype, int rank, const Dim *dims, Shape *out);
+/* *out = a + b, refused when it leaves the integers. */
+int ir_check_add(const Check *c, Dim a, Dim b, int dim, Dim *out);
 /* *out = a - b, refused with `what` when it can be negative. */
 int ir_check_sub(const Check *c, Dim a, Dim b, const char *what, int dim, Dim *out);
 #endif

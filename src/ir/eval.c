@@ -12,10 +12,10 @@ typedef struct Evaluation {
     const Graph *g;
     RefMode mode;
     const RefArray *in;
-    uint8_t *needed;          /* by id */
-    int *readers;             /* by id: readers still to come, a root being one */
-    RefArray *value;          /* by id; borrowed from `in` where the node is an input */
-    const RefArray **args;    /* of the node at hand */
+    uint8_t *needed;       /* by id */
+    int *readers;          /* by id: readers still to come, a root being one */
+    RefArray *value;       /* by id; borrowed from `in` where the node is an input */
+    const RefArray **args; /* of the node at hand */
 } Evaluation;
 
 int ir_ref_alloc(RefArray *a, Dtype dtype, int rank, const int64_t *dims)
@@ -48,8 +48,7 @@ static int bind_input(Evaluation *e, const Node *n)
 {
     const RefArray *a = &e->in[ir_attr_int(n, 0)];
     bool same = a->rank == n->rank;
-    for (int i = 0; same && i < n->rank; i++)
-        same = a->dims[i] == n->dims[i];
+    for (int i = 0; same && i < n->rank; i++) same = a->dims[i] == n->dims[i];
     if (!same)
         return base_fail(e->g->cx, SGL_ESHAPE, "eval: input %d does not have the dims of its node.",
                          (int)ir_attr_int(n, 0) + 1);
@@ -62,32 +61,26 @@ static int compute(Evaluation *e, const Node *n)
 {
     RefArray *out = &e->value[n->id];
     if (!ir_is_static(n)) {
-        Str s = { 0 };
+        Str s = {0};
         ir_type_text(n, &s);
         base_fail(e->g->cx, SGL_ESHAPE, "eval: %s has a size that is not a number: %s.",
                   ir_op(n)->name, s.failed || !s.at ? "?" : s.at);
         base_str_free(&s);
         return SGL_ESHAPE;
     }
-    if (n->op == OP_input)
-        return bind_input(e, n);
-    if (ir_ref_alloc(out, n->dtype, n->rank, n->dims) < 0)
-        return out_of_memory(e->g);
-    for (int i = 0; i < n->nin; i++)
-        e->args[i] = &e->value[n->in[i]->id];
+    if (n->op == OP_input) return bind_input(e, n);
+    if (ir_ref_alloc(out, n->dtype, n->rank, n->dims) < 0) return out_of_memory(e->g);
+    for (int i = 0; i < n->nin; i++) e->args[i] = &e->value[n->in[i]->id];
     int rc = ir_op(n)->eval(n, e->args, out);
-    if (rc)
-        return rc;
+    if (rc) return rc;
     if (e->mode == REF_ROUND || DTYPES[n->dtype].class != CLASS_FLOAT)
-        for (int64_t i = 0; i < out->count; i++)
-            out->at[i] = ir_dtype_round(n->dtype, out->at[i]);
+        for (int64_t i = 0; i < out->count; i++) out->at[i] = ir_dtype_round(n->dtype, out->at[i]);
     return 0;
 }
 
 static void release(Evaluation *e, const Node *n)
 {
-    if (--e->readers[n->id] == 0 && n->op != OP_input)
-        ir_ref_free(&e->value[n->id]);
+    if (--e->readers[n->id] == 0 && n->op != OP_input) ir_ref_free(&e->value[n->id]);
 }
 
 static int run(Evaluation *e, int n, Node *const *roots, RefArray *out)
@@ -95,18 +88,14 @@ static int run(Evaluation *e, int n, Node *const *roots, RefArray *out)
     int rc = 0;
     for (int id = 0; !rc && id < e->g->nodes.n; id++) {
         const Node *node = e->g->nodes.at[id];
-        if (!e->needed[id])
-            continue;
+        if (!e->needed[id]) continue;
         rc = compute(e, node);
-        for (int i = 0; !rc && i < node->nin; i++)
-            release(e, node->in[i]);
+        for (int i = 0; !rc && i < node->nin; i++) release(e, node->in[i]);
     }
     for (int i = 0; !rc && i < n; i++) {
         const RefArray *v = &e->value[roots[i]->id];
-        if (ir_ref_alloc(&out[i], v->dtype, v->rank, v->dims) < 0)
-            rc = out_of_memory(e->g);
-        else if (v->count)
-            memcpy(out[i].at, v->at, (size_t)v->count * sizeof *v->at);
+        if (ir_ref_alloc(&out[i], v->dtype, v->rank, v->dims) < 0) rc = out_of_memory(e->g);
+        else if (v->count) memcpy(out[i].at, v->at, (size_t)v->count * sizeof *v->at);
     }
     return rc;
 }
@@ -118,18 +107,14 @@ static int prepare(Evaluation *e, int n, Node *const *roots)
     e->needed = base_mem_zero(nodes + 1, sizeof *e->needed);
     e->readers = base_mem_zero(nodes + 1, sizeof *e->readers);
     e->value = base_mem_zero(nodes + 1, sizeof *e->value);
-    if (!e->needed || !e->readers || !e->value)
-        return out_of_memory(e->g);
+    if (!e->needed || !e->readers || !e->value) return out_of_memory(e->g);
     ir_reachable(e->g, n, roots, e->needed);
     for (size_t id = 0; id < nodes; id++) {
         const Node *node = e->g->nodes.at[id];
-        for (int i = 0; e->needed[id] && i < node->nin; i++)
-            e->readers[node->in[i]->id]++;
-        if (node->nin > widest)
-            widest = node->nin;
+        for (int i = 0; e->needed[id] && i < node->nin; i++) e->readers[node->in[i]->id]++;
+        if (node->nin > widest) widest = node->nin;
     }
-    for (int i = 0; i < n; i++)
-        e->readers[roots[i]->id]++;
+    for (int i = 0; i < n; i++) e->readers[roots[i]->id]++;
     e->args = base_mem_zero(widest, sizeof *e->args);
     return e->args ? 0 : out_of_memory(e->g);
 }
@@ -137,17 +122,13 @@ static int prepare(Evaluation *e, int n, Node *const *roots)
 int ir_eval_nodes(const Graph *g, RefMode mode, const RefArray *in, int n, Node *const *nodes,
                   RefArray *out)
 {
-    Evaluation e = { .g = g, .mode = mode, .in = in };
-    for (int i = 0; i < n; i++)
-        out[i] = (RefArray){ 0 };
+    Evaluation e = {.g = g, .mode = mode, .in = in};
+    for (int i = 0; i < n; i++) out[i] = (RefArray){0};
     int rc = prepare(&e, n, nodes);
-    if (!rc)
-        rc = run(&e, n, nodes, out);
+    if (!rc) rc = run(&e, n, nodes, out);
     for (int id = 0; e.value && id < g->nodes.n; id++)
-        if (g->nodes.at[id]->op != OP_input)
-            ir_ref_free(&e.value[id]);
-    for (int i = 0; rc && i < n; i++)
-        ir_ref_free(&out[i]);
+        if (g->nodes.at[id]->op != OP_input) ir_ref_free(&e.value[id]);
+    for (int i = 0; rc && i < n; i++) ir_ref_free(&out[i]);
     base_mem_free(e.needed);
     base_mem_free(e.readers);
     base_mem_free(e.value);
@@ -159,12 +140,9 @@ int ir_eval(const Graph *g, RefMode mode, const RefArray *in, RefArray *out)
 {
     int n = 0;
     Node **roots = base_mem_zero((size_t)(g->outputs.n + g->assigns.n) + 1, sizeof *roots);
-    if (!roots)
-        return out_of_memory(g);
-    for (int i = 0; i < g->outputs.n; i++)
-        roots[n++] = g->outputs.at[i].node;
-    for (int i = 0; i < g->assigns.n; i++)
-        roots[n++] = g->assigns.at[i].value;
+    if (!roots) return out_of_memory(g);
+    for (int i = 0; i < g->outputs.n; i++) roots[n++] = g->outputs.at[i].node;
+    for (int i = 0; i < g->assigns.n; i++) roots[n++] = g->assigns.at[i].value;
     int rc = ir_eval_nodes(g, mode, in, n, roots, out);
     base_mem_free(roots);
     return rc;

@@ -17,59 +17,53 @@
 
 typedef struct Reverse {
     Graph *g;
-    uint8_t *flows;      /* by id: a float that depends on some wrt through gradients */
-    uint8_t *needed;     /* by id: the loss needs it */
-    uint8_t *masked;     /* by id: its cotangent came through `where` */
-    Node **cotangent;    /* by id: the sum so far, or NULL */
+    uint8_t *flows;   /* by id: a float that depends on some wrt through gradients */
+    uint8_t *needed;  /* by id: the loss needs it */
+    uint8_t *masked;  /* by id: its cotangent came through `where` */
+    Node **cotangent; /* by id: the sum so far, or NULL */
 } Reverse;
 
-static bool is_float(const Node *n)
-{
-    return DTYPES[n->dtype].class == CLASS_FLOAT;
-}
+static bool is_float(const Node *n) { return DTYPES[n->dtype].class == CLASS_FLOAT; }
 
 static int check_arguments(Graph *g, const Node *loss, int n, Node *const *wrt)
 {
-    Str s = { 0 };
+    Str s = {0};
     const Node *wrong = NULL;
-    if (!loss)
-        return g->cx->err.code ? g->cx->err.code : SGL_EARG;
+    if (!loss) return g->cx->err.code ? g->cx->err.code : SGL_EARG;
     for (int i = 0; i < n; i++) {
-        if (!wrt[i])
-            return g->cx->err.code ? g->cx->err.code : SGL_EARG;
-        if (!is_float(wrt[i]) && !wrong)
-            wrong = wrt[i];
+        if (!wrt[i]) return g->cx->err.code ? g->cx->err.code : SGL_EARG;
+        if (!is_float(wrt[i]) && !wrong) wrong = wrt[i];
     }
-    if (is_float(loss) && loss->rank == 0 && !wrong)
-        return 0;
+    if (is_float(loss) && loss->rank == 0 && !wrong) return 0;
     bool bad_loss = !is_float(loss) || loss->rank;
     ir_type_text(bad_loss ? loss : wrong, &s);
-    base_fail(g->cx, SGL_EGRAD, bad_loss ? "grad: the loss must be one float, it is %s."
-                                         : "grad: no gradient with respect to %s: it is no float.",
+    base_fail(g->cx, SGL_EGRAD,
+              bad_loss ? "grad: the loss must be one float, it is %s."
+                       : "grad: no gradient with respect to %s: it is no float.",
               s.failed || !s.at ? "?" : s.at);
-    base_err_hint(&g->cx->err, "%s", bad_loss ? "reduce it with :mean() or :sum() first"
-                                              : "cast it to f32 before it is used");
+    base_err_hint(&g->cx->err, "%s",
+                  bad_loss ? "reduce it with :mean() or :sum() first"
+                           : "cast it to f32 before it is used");
     base_str_free(&s);
     return SGL_EGRAD;
 }
 
 static void mark_flow(Reverse *r, int n, Node *const *wrt, uint32_t last)
 {
-    for (int i = 0; i < n; i++)
-        r->flows[wrt[i]->id] = 1;
+    for (int i = 0; i < n; i++) r->flows[wrt[i]->id] = 1;
     for (uint32_t id = 0; id <= last; id++) {
         const Node *node = r->g->nodes.at[id];
-        if (!is_float(node) || !ir_op(node)->grad)
-            continue;
-        for (int i = 0; i < node->nin; i++)
-            r->flows[id] |= r->flows[node->in[i]->id];
+        if (!is_float(node) || !ir_op(node)->grad) continue;
+        for (int i = 0; i < node->nin; i++) r->flows[id] |= r->flows[node->in[i]->id];
     }
 }
 
-/* Whether dx is dy itself, its negation or a choice from it: no factor that could be inf. */
+/* Whether dx is dy itself, its negation or a choice between dy and something: no factor that could
+ * be inf where dy is 0. */
 static bool passes(const Node *dx, const Node *dy)
 {
-    return dx == dy || dx->op == OP_where || (dx->op == OP_neg && dx->in[0] == dy);
+    bool chosen = dx->op == OP_where && (dx->in[1] == dy || dx->in[2] == dy);
+    return dx == dy || chosen || (dx->op == OP_neg && dx->in[0] == dy);
 }
 
 static int accumulate(Reverse *r, const Node *n, Node *dy, int which, Node *dx)
@@ -93,18 +87,15 @@ static int accumulate(Reverse *r, const Node *n, Node *dy, int which, Node *dx)
 /* Passes the cotangent of n on to its inputs. */
 static int reverse_node(Reverse *r, Node *n)
 {
-    Node *few[8] = { 0 }, *dy = r->cotangent[n->id];
+    Node *few[8] = {0}, *dy = r->cotangent[n->id];
     Node **dx = n->nin <= 8 ? few : base_mem_zero(n->nin, sizeof *dx);
-    if (!dx)
-        return base_fail(r->g->cx, SGL_ENOMEM, "grad: out of memory.");
+    if (!dx) return base_fail(r->g->cx, SGL_ENOMEM, "grad: out of memory.");
     r->g->src = n->src;
     r->g->origin = n;
     int rc = ir_op(n)->grad(n, dy, dx);
     for (int i = 0; !rc && i < n->nin; i++)
-        if (dx[i] && r->flows[n->in[i]->id])
-            rc = accumulate(r, n, dy, i, dx[i]);
-    if (dx != few)
-        base_mem_free(dx);
+        if (dx[i] && r->flows[n->in[i]->id]) rc = accumulate(r, n, dy, i, dx[i]);
+    if (dx != few) base_mem_free(dx);
     return rc;
 }
 
@@ -132,10 +123,10 @@ int ir_grad(Graph *g, Node *loss, int n, Node *const *wrt, Node **out)
     uint32_t region = g->region;
     const Node *origin = g->origin;
     int rc = check_arguments(g, loss, n, wrt);
-    if (rc)
-        return rc;
-    Reverse r = { .g = g, .flows = base_mem_zero(count, 3),
-                  .cotangent = base_mem_zero(count, sizeof *r.cotangent) };
+    if (rc) return rc;
+    Reverse r = {.g = g,
+                 .flows = base_mem_zero(count, 3),
+                 .cotangent = base_mem_zero(count, sizeof *r.cotangent)};
     if (r.flows && r.cotangent) {
         r.needed = r.flows + count;
         r.masked = r.needed + count;

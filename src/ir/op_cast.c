@@ -11,7 +11,7 @@
 
 int ir_shape_cast(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = { cx, op, nin, in };
+    const Check c = {cx, op, nin, in};
     int rc = ir_check_dtype(&c, attr[0]);
     return rc ? rc : ir_check_result(&c, (Dtype)attr[0], in[0]->rank, in[0]->dims, out);
 }

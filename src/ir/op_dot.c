@@ -11,15 +11,14 @@
 static int check_number(const Check *c)
 {
     Dtype t = c->in[0]->dtype;
-    if (t != DT_bool && t != DT_u8)
-        return ir_check_same_dtype(c);
+    if (t != DT_bool && t != DT_u8) return ir_check_same_dtype(c);
     return ir_check_fail(c, SGL_EDTYPE, "it does not multiply this dtype",
                          "cast to f32 or i32 first", "%s", DTYPES[t].name);
 }
 
 int ir_shape_dot(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = { cx, op, nin, in };
+    const Check c = {cx, op, nin, in};
     const Node *a = in[0], *b = in[1];
     int rank = a->rank;
     Dim dims[OP_MAX_RANK];

@@ -12,11 +12,13 @@
 #pragma GCC diagnostic ignored "-Wtautological-compare"
 
 typedef void (*RowFn)(Dtype result, int64_t n, const double *const in[3], double *out);
-typedef struct Row { RowFn real, whole; } Row;
+typedef struct Row {
+    RowFn real, whole;
+} Row;
 
 static double real_floordiv(double x, double y) { return floor(x / y); }
 
-static double real_mod(double x, double y)       /* as Lua's: the sign of y */
+static double real_mod(double x, double y) /* as Lua's: the sign of y */
 {
     double m = fmod(x, y);
     return (m > 0 && y < 0) || (m < 0 && y > 0) ? m + y : m;
@@ -24,15 +26,13 @@ static double real_mod(double x, double y)       /* as Lua's: the sign of y */
 
 static int64_t whole_floordiv(int64_t x, int64_t y)
 {
-    if (y == 0 || y == -1)
-        return -x * (y != 0);                    /* the lowest integer by -1 wraps, no trap */
+    if (y == 0 || y == -1) return -x * (y != 0); /* the lowest integer by -1 wraps, no trap */
     return x / y - (x % y != 0 && (x ^ y) < 0);
 }
 
 static int64_t whole_mod(int64_t x, int64_t y)
 {
-    if (y == 0 || y == -1)
-        return 0;
+    if (y == 0 || y == -1) return 0;
     int64_t m = x % y;
     return m != 0 && (m ^ y) < 0 ? m + y : m;
 }
@@ -40,15 +40,15 @@ static int64_t whole_mod(int64_t x, int64_t y)
 static int64_t whole_abs(int64_t x) { return x < 0 ? -x : x; }
 
 /* Every row may use x, y, z; in[] repeats the first input where the row has fewer. */
-#define LOOP(prefix, name, load, store, value)                                                 \
-    static void prefix##_##name(Dtype result, int64_t n, const double *const in[3], double *out) \
-    {                                                                                          \
-        (void)result;                                                                          \
-        for (int64_t i = 0; i < n; i++) {                                                      \
-            const T x = load(in[0][i]), y = load(in[1][i]), z = load(in[2][i]);                \
-            (void)x, (void)y, (void)z;                                                         \
-            out[i] = store(value);                                                             \
-        }                                                                                      \
+#define LOOP(prefix, name, load, store, value)                                                     \
+    static void prefix##_##name(Dtype result, int64_t n, const double *const in[3], double *out)   \
+    {                                                                                              \
+        (void)result;                                                                              \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const T x = load(in[0][i]), y = load(in[1][i]), z = load(in[2][i]);                    \
+            (void)x, (void)y, (void)z;                                                             \
+            out[i] = store(value);                                                                 \
+        }                                                                                          \
     }
 #define SAME(v) (v)
 #define WRAP(v) ir_ref_wrap(result, (int64_t)(v))
@@ -120,11 +120,26 @@ static int64_t whole_abs(int64_t x) { return x < 0 ? -x : x; }
 #include "ir/op.def"
 #include "ir/op_undef.h"
 
-#define ROW_FLOAT(name) { row_real_##name, NULL }
-#define ROW_NUM(name) { row_real_##name, row_whole_##name }
-#define ROW_ANY(name) { row_real_##name, row_whole_##name }
-#define ROW_INT(name) { NULL, row_whole_##name }
-#define ROW_BOOL(name) { NULL, row_whole_##name }
+#define ROW_FLOAT(name)                                                                            \
+    {                                                                                              \
+        row_real_##name, NULL                                                                      \
+    }
+#define ROW_NUM(name)                                                                              \
+    {                                                                                              \
+        row_real_##name, row_whole_##name                                                          \
+    }
+#define ROW_ANY(name)                                                                              \
+    {                                                                                              \
+        row_real_##name, row_whole_##name                                                          \
+    }
+#define ROW_INT(name)                                                                              \
+    {                                                                                              \
+        NULL, row_whole_##name                                                                     \
+    }
+#define ROW_BOOL(name)                                                                             \
+    {                                                                                              \
+        NULL, row_whole_##name                                                                     \
+    }
 static const Row ROWS[OP_COUNT] = {
 #define UNARY(name, types, value, grad, domain, onnx, doc) [OP_##name] = ROW_##types(name),
 #define TEST(name, types, value, domain, onnx, doc) [OP_##name] = ROW_##types(name),
@@ -138,15 +153,14 @@ static const Row ROWS[OP_COUNT] = {
 
 int ir_eval_elementwise(const Node *n, const RefArray *const *in, RefArray *out)
 {
-    const double *at[3] = { in[0]->at, in[0]->at, in[0]->at };
-    int operand = in[n->nin - 1]->dtype;         /* the last: `where` begins with a bool */
+    const double *at[3] = {in[0]->at, in[0]->at, in[0]->at};
+    int operand = in[n->nin - 1]->dtype; /* the last: `where` begins with a bool */
     bool real = DTYPES[operand].class == CLASS_FLOAT;
     RowFn row = real ? ROWS[n->op].real : ROWS[n->op].whole;
     if (!row)
         return base_fail(n->graph->cx, SGL_EDTYPE, "%s: does not take %s", ir_op(n)->name,
                          DTYPES[operand].name);
-    for (int i = 1; i < n->nin; i++)
-        at[i] = in[i]->at;
+    for (int i = 1; i < n->nin; i++) at[i] = in[i]->at;
     row(n->dtype, out->count, at, out->at);
     return 0;
 }

@@ -18,22 +18,18 @@ static int gathered_dims(const Check *c, int64_t dim, Dim dims[2 * OP_MAX_RANK])
 {
     const Node *x = c->in[0], *index = c->in[1];
     int rank = 0, rc = ir_check_axis(c, dim, x->rank);
-    if (!rc)
-        rc = ir_check_number(c, 1, CLASS_INT);
-    if (rc)
-        return rc;
+    if (!rc) rc = ir_check_number(c, 1, CLASS_INT);
+    if (rc) return rc;
     for (int i = 0; i < x->rank; i++) {
-        if (i != dim)
-            dims[rank++] = x->dims[i];
-        for (int j = 0; i == dim && j < index->rank; j++)
-            dims[rank++] = index->dims[j];
+        if (i != dim) dims[rank++] = x->dims[i];
+        for (int j = 0; i == dim && j < index->rank; j++) dims[rank++] = index->dims[j];
     }
     return rank;
 }
 
 int ir_shape_gather(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = { cx, op, nin, in };
+    const Check c = {cx, op, nin, in};
     Dim dims[2 * OP_MAX_RANK];
     int rank = gathered_dims(&c, attr[0], dims);
     return rank < 0 ? rank : ir_check_result(&c, in[0]->dtype, rank, dims, out);
@@ -45,18 +41,15 @@ int ir_grad_gather(Node *n, Node *dy, Node **dx)
     return ir_built(n, dx[0]);
 }
 
-int ir_shape_scatter_add(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr,
-                         Shape *out)
+int ir_shape_scatter_add(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = { cx, op, nin, in };
+    const Check c = {cx, op, nin, in};
     const Node *x = in[0], *updates = in[2];
     Dim dims[2 * OP_MAX_RANK];
     int rank = gathered_dims(&c, attr[0], dims);
-    if (rank < 0)
-        return rank;
+    if (rank < 0) return rank;
     int rc = ir_check_number(&c, 0, CLASS_INT | CLASS_FLOAT);
-    if (rc)
-        return rc;
+    if (rc) return rc;
     if (updates->dtype != x->dtype)
         return ir_check_fail(&c, SGL_EDTYPE, "the updates have another dtype", "cast them", NULL);
     if (updates->rank != rank)
@@ -85,7 +78,8 @@ static int check_positions(const Node *n, const RefArray *index, int64_t bound)
         if (!(index->at[j] >= 0 && index->at[j] < (double)bound))
             return base_fail(n->graph->cx, SGL_EINDEX,
                              "%s: index %.0f is outside 0 to %lld (dim %lld, element %lld of the "
-                             "index).", ir_op(n)->name, index->at[j], (long long)bound - 1,
+                             "index).",
+                             ir_op(n)->name, index->at[j], (long long)bound - 1,
                              (long long)ir_attr_int(n, 0) + 1, (long long)j + 1);
     return 0;
 }
@@ -108,10 +102,8 @@ int ir_eval_scatter_add(const Node *n, const RefArray *const *in, RefArray *out)
     const RefArray *x = in[0], *index = in[1], *updates = in[2];
     Lines l = ir_lines(x, ir_attr_int(n, 0));
     int rc = check_positions(n, index, l.n);
-    if (rc)
-        return rc;
-    if (x->count)
-        memcpy(out->at, x->at, (size_t)x->count * sizeof *x->at);
+    if (rc) return rc;
+    if (x->count) memcpy(out->at, x->at, (size_t)x->count * sizeof *x->at);
     for (int64_t i = 0; i < updates->count; i++) {
         int64_t line = i / l.inner / index->count;
         int64_t position = (int64_t)index->at[i / l.inner % index->count];
@@ -125,7 +117,7 @@ int ir_eval_scatter_add(const Node *n, const RefArray *const *in, RefArray *out)
 
 int ir_shape_argsort(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = { cx, op, nin, in };
+    const Check c = {cx, op, nin, in};
     int rc = ir_check_axis(&c, attr[0], in[0]->rank);
     if (!rc && attr[1] != 0 && attr[1] != 1)
         rc = ir_check_fail(&c, SGL_EARG, "descending is 0 or 1", NULL, "%lld", (long long)attr[1]);
@@ -139,8 +131,7 @@ NO_GRADIENT(argsort)
 /* Whether b must come before a although it stands behind; equal elements keep their order. */
 static bool overtakes(double b, double a, bool descending)
 {
-    if (isnan(a) || isnan(b))
-        return isnan(a) && !isnan(b);
+    if (isnan(a) || isnan(b)) return isnan(a) && !isnan(b);
     return descending ? b > a : b < a;
 }
 
@@ -150,9 +141,9 @@ static void merge(const double *key, int64_t inner, bool descending, const doubl
 {
     int64_t a = from, b = middle;
     for (int64_t i = from; i < to; i++) {
-        bool second = a == middle
-            || (b < to && overtakes(key[(int64_t)runs[b] * inner], key[(int64_t)runs[a] * inner],
-                                    descending));
+        bool second =
+            a == middle || (b < to && overtakes(key[(int64_t)runs[b] * inner],
+                                                key[(int64_t)runs[a] * inner], descending));
         out[i] = second ? runs[b++] : runs[a++];
     }
 }
@@ -162,8 +153,7 @@ static const double *sort_line(const double *key, int64_t n, int64_t inner, bool
                                double *work)
 {
     double *from = work, *to = work + n;
-    for (int64_t i = 0; i < n; i++)
-        from[i] = (double)i;
+    for (int64_t i = 0; i < n; i++) from[i] = (double)i;
     for (int64_t run = 1; run < n; run *= 2) {
         for (int64_t i = 0; i < n; i += 2 * run) {
             int64_t middle = i + run < n ? i + run : n;
@@ -180,13 +170,11 @@ int ir_eval_argsort(const Node *n, const RefArray *const *in, RefArray *out)
     const RefArray *x = in[0];
     Lines l = ir_lines(x, ir_attr_int(n, 0));
     double *work = base_mem_zero((size_t)l.n + 1, 2 * sizeof *work);
-    if (!work)
-        return base_fail(n->graph->cx, SGL_ENOMEM, "argsort: out of memory.");
+    if (!work) return base_fail(n->graph->cx, SGL_ENOMEM, "argsort: out of memory.");
     for (int64_t i = 0; x->count && i < l.outer * l.inner; i++) {
         int64_t first = i / l.inner * l.n * l.inner + i % l.inner;
         const double *sorted = sort_line(x->at + first, l.n, l.inner, ir_attr_int(n, 1), work);
-        for (int64_t k = 0; k < l.n; k++)
-            out->at[first + k * l.inner] = sorted[k];
+        for (int64_t k = 0; k < l.n; k++) out->at[first + k * l.inner] = sorted[k];
     }
     base_mem_free(work);
     return 0;
@@ -196,10 +184,9 @@ int ir_eval_argsort(const Node *n, const RefArray *const *in, RefArray *out)
 
 int ir_shape_cumsum(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = { cx, op, nin, in };
+    const Check c = {cx, op, nin, in};
     int rc = ir_check_axis(&c, attr[0], in[0]->rank);
-    if (!rc)
-        rc = ir_check_number(&c, 0, CLASS_INT | CLASS_FLOAT);
+    if (!rc) rc = ir_check_number(&c, 0, CLASS_INT | CLASS_FLOAT);
     if (!rc && attr[1] != 0 && attr[1] != 1)
         rc = ir_check_fail(&c, SGL_EARG, "reverse is 0 or 1", NULL, "%lld", (long long)attr[1]);
     return rc ? rc : ir_check_result(&c, in[0]->dtype, in[0]->rank, in[0]->dims, out);

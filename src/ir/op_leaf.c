@@ -12,7 +12,7 @@
 
 int ir_shape_input(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = { cx, op, nin, in };
+    const Check c = {cx, op, nin, in};
     (void)attr, (void)out;
     return ir_check_fail(&c, SGL_EARG, "only ir_input makes it", NULL, NULL);
 }
@@ -27,7 +27,7 @@ int ir_eval_input(const Node *n, const RefArray *const *in, RefArray *out)
 
 int ir_shape_const(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = { cx, op, nin, in };
+    const Check c = {cx, op, nin, in};
     const int64_t *word = attr + 1;
     AttrList dims = ir_take_list(&word);
     int rc = ir_check_dtype(&c, *word);
@@ -40,21 +40,18 @@ int ir_eval_const(const Node *n, const RefArray *const *in, RefArray *out)
 {
     double value = ir_dtype_round(n->dtype, ir_attr_float(n, 0));
     (void)in;
-    if (DTYPES[n->dtype].class == CLASS_FLOAT)
-        value = ir_attr_float(n, 0);
-    for (int64_t i = 0; i < out->count; i++)
-        out->at[i] = value;
+    if (DTYPES[n->dtype].class == CLASS_FLOAT) value = ir_attr_float(n, 0);
+    for (int64_t i = 0; i < out->count; i++) out->at[i] = value;
     return 0;
 }
 
 int ir_shape_iota(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = { cx, op, nin, in };
+    const Check c = {cx, op, nin, in};
     const int64_t *word = attr + 1;
     AttrList dims = ir_take_list(&word);
     int rc = ir_check_dtype(&c, *word);
-    if (!rc)
-        rc = ir_check_axis(&c, attr[0], dims.n);
+    if (!rc) rc = ir_check_axis(&c, attr[0], dims.n);
     return rc ? rc : ir_check_result(&c, (Dtype)*word, dims.n, dims.at, out);
 }
 
@@ -65,14 +62,13 @@ int ir_eval_iota(const Node *n, const RefArray *const *in, RefArray *out)
     int64_t dim = ir_attr_int(n, 0);
     Walk w = ir_walk_over(out);
     (void)in;
-    for (int64_t i = 0; i < out->count; i++, ir_walk_next(&w))
-        out->at[i] = (double)w.at[dim];
+    for (int64_t i = 0; i < out->count; i++, ir_walk_next(&w)) out->at[i] = (double)w.at[dim];
     return 0;
 }
 
 int ir_shape_rand(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = { cx, op, nin, in };
+    const Check c = {cx, op, nin, in};
     const int64_t *word = attr + 2;
     AttrList dims = ir_take_list(&word);
     if (in[0]->dtype != DT_i64 || in[0]->rank != 1 || in[0]->dims[0] != 2)

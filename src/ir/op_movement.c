@@ -11,32 +11,31 @@
 /* ---- reshape ---- */
 
 /* A product of sizes after the symbolic factors that both sides share were struck out. */
-typedef struct Product { int64_t number; Dim symbolic; int nsymbolic; bool zero; } Product;
+typedef struct Product {
+    int64_t number;
+    Dim symbolic;
+    int nsymbolic;
+    bool zero;
+} Product;
 
 static Product product_of(int rank, const Dim *dims, unsigned struck)
 {
-    Product p = { 1, 1, 0, false };
+    Product p = {1, 1, 0, false};
     for (int i = 0; i < rank; i++) {
-        if (struck >> i & 1)
-            continue;
-        if (dims[i] == 0)
-            p.zero = true;
+        if (struck >> i & 1) continue;
+        if (dims[i] == 0) p.zero = true;
         else if (dims[i] > 0 && __builtin_mul_overflow(p.number, dims[i], &p.number))
             p.number = INT64_MAX;
-        else if (dims[i] < 0)
-            p.symbolic = dims[i], p.nsymbolic++;
+        else if (dims[i] < 0) p.symbolic = dims[i], p.nsymbolic++;
     }
     return p;
 }
 
 static bool products_equal(Ctx *cx, Product a, Product b)
 {
-    if (a.zero || b.zero)
-        return a.zero == b.zero;
-    if (a.nsymbolic > 1 || b.nsymbolic > 1)
-        return false;
-    if (!a.nsymbolic && !b.nsymbolic)
-        return a.number == b.number;
+    if (a.zero || b.zero) return a.zero == b.zero;
+    if (a.nsymbolic > 1 || b.nsymbolic > 1) return false;
+    if (!a.nsymbolic && !b.nsymbolic) return a.number == b.number;
     Dim left = ir_dim_mul(cx, a.symbolic, a.number), right = ir_dim_mul(cx, b.symbolic, b.number);
     return left != DIM_FAIL && left == right;
 }
@@ -46,20 +45,17 @@ static bool same_count(Ctx *cx, const Node *x, AttrList dims)
     unsigned xs = 0, ds = 0;
     for (int i = 0; i < x->rank; i++)
         for (int j = 0; j < dims.n && x->dims[i] < 0 && !(xs >> i & 1); j++)
-            if (!(ds >> j & 1) && dims.at[j] == x->dims[i])
-                xs |= 1u << i, ds |= 1u << j;
-    return products_equal(cx, product_of(x->rank, x->dims, xs),
-                          product_of(dims.n, dims.at, ds));
+            if (!(ds >> j & 1) && dims.at[j] == x->dims[i]) xs |= 1u << i, ds |= 1u << j;
+    return products_equal(cx, product_of(x->rank, x->dims, xs), product_of(dims.n, dims.at, ds));
 }
 
 int ir_shape_reshape(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = { cx, op, nin, in };
+    const Check c = {cx, op, nin, in};
     AttrList dims = ir_take_list(&attr);
     int rc = ir_check_result(&c, in[0]->dtype, dims.n, dims.at, out);
-    if (rc || same_count(cx, in[0], dims))
-        return rc;
-    Str s = { 0 };
+    if (rc || same_count(cx, in[0], dims)) return rc;
+    Str s = {0};
     for (int i = 0; i < dims.n; i++)
         base_str_fmt(&s, "%s%s", i ? ", " : "", ir_dim_name(cx, dims.at[i]).at);
     rc = ir_check_fail(&c, SGL_ESHAPE, "the number of elements would change", NULL, "to [%s]",
@@ -78,14 +74,12 @@ int ir_grad_reshape(Node *n, Node *dy, Node **dx)
 
 int ir_shape_permute(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = { cx, op, nin, in };
+    const Check c = {cx, op, nin, in};
     AttrList axes = ir_take_list(&attr);
     Dim dims[OP_MAX_RANK];
     int rc = ir_check_length(&c, axes, in[0]->rank, "dims");
-    if (!rc)
-        rc = ir_check_axes(&c, axes, in[0]->rank);
-    for (int i = 0; !rc && i < axes.n; i++)
-        dims[i] = in[0]->dims[axes.at[i]];
+    if (!rc) rc = ir_check_axes(&c, axes, in[0]->rank);
+    for (int i = 0; !rc && i < axes.n; i++) dims[i] = in[0]->dims[axes.at[i]];
     return rc ? rc : ir_check_result(&c, in[0]->dtype, axes.n, dims, out);
 }
 
@@ -93,8 +87,7 @@ int ir_grad_permute(Node *n, Node *dy, Node **dx)
 {
     int rank, back[OP_MAX_RANK];
     const int64_t *axes = ir_attr_list(n, 0, &rank);
-    for (int i = 0; i < rank; i++)
-        back[axes[i]] = i;
+    for (int i = 0; i < rank; i++) back[axes[i]] = i;
     dx[0] = ir_permute(dy, back);
     return ir_built(n, dx[0]);
 }
@@ -103,7 +96,7 @@ int ir_grad_permute(Node *n, Node *dy, Node **dx)
 
 int ir_shape_broadcast(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = { cx, op, nin, in };
+    const Check c = {cx, op, nin, in};
     AttrList dims = ir_take_list(&attr);
     int rc = ir_check_length(&c, dims, in[0]->rank, "dims");
     for (int i = 0; !rc && i < dims.n; i++)
@@ -134,27 +127,21 @@ static int slice_size(const Check *c, int dim, Dim start, Dim stop, int64_t step
                              "dim %d: %s", dim + 1, ir_dim_name(c->cx, start).at);
     int rc = ir_check_sub(c, c->in[0]->dims[dim], stop, "the slice ends behind the last element",
                           dim, &rest);
-    if (!rc)
-        rc = ir_check_sub(c, stop, start, "the slice ends before it starts", dim, size);
-    if (rc || step == 1)
-        return rc;
-    if (*size >= 0)
-        *size = *size / step + (*size % step != 0);
-    else
-        *size = ir_dim_div(c->cx, *size, step);
+    if (!rc) rc = ir_check_sub(c, stop, start, "the slice ends before it starts", dim, size);
+    if (rc || step == 1) return rc;
+    if (*size >= 0) *size = *size / step + (*size % step != 0);
+    else *size = ir_dim_div(c->cx, *size, step);
     return *size == DIM_FAIL ? c->cx->err.code : 0;
 }
 
 int ir_shape_slice(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = { cx, op, nin, in };
+    const Check c = {cx, op, nin, in};
     AttrList start = ir_take_list(&attr), stop = ir_take_list(&attr), step = ir_take_list(&attr);
     int rank = in[0]->rank, rc = ir_check_length(&c, start, rank, "start");
     Dim dims[OP_MAX_RANK];
-    if (!rc)
-        rc = ir_check_length(&c, stop, rank, "stop");
-    if (!rc)
-        rc = ir_check_length(&c, step, rank, "step");
+    if (!rc) rc = ir_check_length(&c, stop, rank, "stop");
+    if (!rc) rc = ir_check_length(&c, step, rank, "step");
     for (int i = 0; !rc && i < rank; i++)
         rc = slice_size(&c, i, start.at[i], stop.at[i], step.at[i], &dims[i]);
     return rc ? rc : ir_check_result(&c, in[0]->dtype, rank, dims, out);
@@ -164,7 +151,7 @@ int ir_shape_slice(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr
 static Node *dilate(Node *x, int dim, int64_t step)
 {
     Ctx *cx = x->graph->cx;
-    Dim dims[OP_MAX_RANK + 1], lo[OP_MAX_RANK] = { 0 }, hi[OP_MAX_RANK] = { 0 };
+    Dim dims[OP_MAX_RANK + 1], lo[OP_MAX_RANK] = {0}, hi[OP_MAX_RANK] = {0};
     if (x->rank == OP_MAX_RANK) {
         base_fail(cx, SGL_EUNSUP, "slice: no gradient for a step above 1 at rank %d.", OP_MAX_RANK);
         return NULL;
@@ -192,8 +179,7 @@ int ir_grad_slice(Node *n, Node *dy, Node **dx)
             return ir_built(n, dx[0]);
         }
     for (int i = 0; dy && i < rank; i++)
-        if (step[i] > 1)
-            dy = dilate(dy, i, step[i]);
+        if (step[i] > 1) dy = dilate(dy, i, step[i]);
     for (int i = 0; dy && i < rank; i++)
         behind[i] = ir_dim_sub(cx, ir_dim_sub(cx, n->in[0]->dims[i], start[i]), dy->dims[i]);
     dx[0] = dy ? ir_pad(dy, start, behind, 0) : NULL;
@@ -204,20 +190,18 @@ int ir_grad_slice(Node *n, Node *dy, Node **dx)
 
 int ir_shape_pad(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = { cx, op, nin, in };
+    const Check c = {cx, op, nin, in};
     AttrList lo = ir_take_list(&attr), hi = ir_take_list(&attr);
     int rank = in[0]->rank, rc = ir_check_length(&c, lo, rank, "lo");
     Dim dims[OP_MAX_RANK];
-    if (!rc)
-        rc = ir_check_length(&c, hi, rank, "hi");
+    if (!rc) rc = ir_check_length(&c, hi, rank, "hi");
     for (int i = 0; !rc && i < rank; i++) {
         if (ir_dim_below_zero(cx, lo.at[i]) || ir_dim_below_zero(cx, hi.at[i]))
             return ir_check_fail(&c, SGL_EARG, "a padding is negative", "use a slice to cut off",
                                  "dim %d: %s and %s", i + 1, ir_dim_name(cx, lo.at[i]).at,
                                  ir_dim_name(cx, hi.at[i]).at);
-        dims[i] = ir_dim_add(cx, lo.at[i], in[0]->dims[i]);
-        if (dims[i] != DIM_FAIL)
-            dims[i] = ir_dim_add(cx, dims[i], hi.at[i]);
+        rc = ir_check_add(&c, in[0]->dims[i], lo.at[i], i, &dims[i]);
+        if (!rc) rc = ir_check_add(&c, dims[i], hi.at[i], i, &dims[i]);
     }
     return rc ? rc : ir_check_result(&c, in[0]->dtype, rank, dims, out);
 }
@@ -227,8 +211,7 @@ int ir_grad_pad(Node *n, Node *dy, Node **dx)
     int rank;
     const int64_t *lo = ir_attr_list(n, 0, &rank);
     Dim stop[OP_MAX_RANK];
-    for (int i = 0; i < rank; i++)
-        stop[i] = ir_dim_add(n->graph->cx, lo[i], n->in[0]->dims[i]);
+    for (int i = 0; i < rank; i++) stop[i] = ir_dim_add(n->graph->cx, lo[i], n->in[0]->dims[i]);
     dx[0] = ir_slice(dy, lo, stop, NULL);
     return ir_built(n, dx[0]);
 }
@@ -237,7 +220,7 @@ int ir_grad_pad(Node *n, Node *dy, Node **dx)
 
 int ir_shape_flip(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = { cx, op, nin, in };
+    const Check c = {cx, op, nin, in};
     int rc = ir_check_axes(&c, ir_take_list(&attr), in[0]->rank);
     return rc ? rc : ir_check_result(&c, in[0]->dtype, in[0]->rank, in[0]->dims, out);
 }
@@ -246,8 +229,7 @@ int ir_grad_flip(Node *n, Node *dy, Node **dx)
 {
     int count, axes[OP_MAX_RANK];
     const int64_t *list = ir_attr_list(n, 0, &count);
-    for (int i = 0; i < count; i++)
-        axes[i] = (int)list[i];
+    for (int i = 0; i < count; i++) axes[i] = (int)list[i];
     dx[0] = ir_flip(dy, count, axes);
     return ir_built(n, dx[0]);
 }
@@ -256,14 +238,13 @@ int ir_grad_flip(Node *n, Node *dy, Node **dx)
 
 int ir_shape_concat(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = { cx, op, nin, in };
+    const Check c = {cx, op, nin, in};
     int64_t dim = attr[0];
     Dim dims[OP_MAX_RANK], joined = 0;
     int rc = ir_check_axis(&c, dim, in[0]->rank);
-    if (!rc)
-        rc = ir_check_same_dtype(&c);
+    if (!rc) rc = ir_check_same_dtype(&c);
     for (int k = 0; !rc && k < nin; k++) {
-        const Check pair = { cx, op, k ? 2 : 1, (Node *const[]){ in[0], in[k] } };
+        const Check pair = {cx, op, k ? 2 : 1, (Node *const[]){in[0], in[k]}};
         if (in[k]->rank != in[0]->rank)
             return ir_check_fail(&pair, SGL_ESHAPE, "the inputs differ in their number of dims",
                                  NULL, "%d against %d", in[0]->rank, in[k]->rank);
@@ -273,26 +254,21 @@ int ir_shape_concat(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *att
                                      NULL, "dim %d: %s against %s", i + 1,
                                      ir_dim_name(cx, in[0]->dims[i]).at,
                                      ir_dim_name(cx, in[k]->dims[i]).at);
-        joined = ir_dim_add(cx, joined, in[k]->dims[dim]);
-        if (joined == DIM_FAIL)
-            return cx->err.code;
+        rc = ir_check_add(&c, joined, in[k]->dims[dim], (int)dim, &joined);
     }
-    for (int i = 0; !rc && i < in[0]->rank; i++)
-        dims[i] = i == dim ? joined : in[0]->dims[i];
+    for (int i = 0; !rc && i < in[0]->rank; i++) dims[i] = i == dim ? joined : in[0]->dims[i];
     return rc ? rc : ir_check_result(&c, in[0]->dtype, in[0]->rank, dims, out);
 }
 
 int ir_grad_concat(Node *n, Node *dy, Node **dx)
 {
     int64_t dim = ir_attr_int(n, 0);
-    Dim start[OP_MAX_RANK] = { 0 }, stop[OP_MAX_RANK];
-    for (int i = 0; i < n->rank; i++)
-        stop[i] = n->dims[i];
+    Dim start[OP_MAX_RANK] = {0}, stop[OP_MAX_RANK];
+    for (int i = 0; i < n->rank; i++) stop[i] = n->dims[i];
     for (int k = 0; k < n->nin; k++) {
         stop[dim] = ir_dim_add(n->graph->cx, start[dim], n->in[k]->dims[dim]);
         dx[k] = ir_slice(dy, start, stop, NULL);
-        if (!dx[k])
-            return ir_built(n, NULL);
+        if (!dx[k]) return ir_built(n, NULL);
         start[dim] = stop[dim];
     }
     return 0;

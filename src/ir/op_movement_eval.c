@@ -10,16 +10,14 @@
 int ir_eval_reshape(const Node *n, const RefArray *const *in, RefArray *out)
 {
     (void)n;
-    if (out->count)
-        memcpy(out->at, in[0]->at, (size_t)out->count * sizeof *out->at);
+    if (out->count) memcpy(out->at, in[0]->at, (size_t)out->count * sizeof *out->at);
     return 0;
 }
 
 /* out[i] = x[w.offset] over the positions of out; w walks out's dims with x's steps. */
 static int gather_strided(Walk w, const RefArray *x, RefArray *out)
 {
-    for (int64_t i = 0; i < out->count; i++, ir_walk_next(&w))
-        out->at[i] = x->at[w.offset];
+    for (int64_t i = 0; i < out->count; i++, ir_walk_next(&w)) out->at[i] = x->at[w.offset];
     return 0;
 }
 
@@ -38,8 +36,7 @@ int ir_eval_permute(const Node *n, const RefArray *const *in, RefArray *out)
     int64_t step[OP_MAX_RANK];
     Walk w = ir_walk_over(out);
     ir_row_steps(rank, in[0]->dims, step);
-    for (int i = 0; i < rank; i++)
-        w.step[i] = step[axes[i]];
+    for (int i = 0; i < rank; i++) w.step[i] = step[axes[i]];
     return gather_strided(w, in[0], out);
 }
 
@@ -48,8 +45,7 @@ int ir_eval_broadcast(const Node *n, const RefArray *const *in, RefArray *out)
     (void)n;
     Walk w = walk_with_steps_of(in[0], out);
     for (int i = 0; i < out->rank; i++)
-        if (in[0]->dims[i] == 1)
-            w.step[i] = 0;
+        if (in[0]->dims[i] == 1) w.step[i] = 0;
     return gather_strided(w, in[0], out);
 }
 
@@ -83,8 +79,7 @@ static void place(const RefArray *x, int64_t offset, RefArray *out)
     Walk w = ir_walk_over(x);
     ir_row_steps(out->rank, out->dims, w.step);
     w.offset = offset;
-    for (int64_t i = 0; i < x->count; i++, ir_walk_next(&w))
-        out->at[w.offset] = x->at[i];
+    for (int64_t i = 0; i < x->count; i++, ir_walk_next(&w)) out->at[w.offset] = x->at[i];
 }
 
 int ir_eval_pad(const Node *n, const RefArray *const *in, RefArray *out)
@@ -93,11 +88,9 @@ int ir_eval_pad(const Node *n, const RefArray *const *in, RefArray *out)
     const int64_t *lo = ir_attr_list(n, 0, &rank);
     double value = ir_attr_float(n, 2);
     int64_t step[OP_MAX_RANK], offset = 0;
-    for (int64_t i = 0; i < out->count; i++)
-        out->at[i] = value;
+    for (int64_t i = 0; i < out->count; i++) out->at[i] = value;
     ir_row_steps(rank, out->dims, step);
-    for (int i = 0; i < rank; i++)
-        offset += lo[i] * step[i];
+    for (int i = 0; i < rank; i++) offset += lo[i] * step[i];
     place(in[0], offset, out);
     return 0;
 }

@@ -8,8 +8,7 @@
 
 Node *ir_pow_grad_x(Node *dy, Node *x, Node *y)
 {
-    if (!dy || !x || !y)
-        return NULL;
+    if (!dy || !x || !y) return NULL;
     Node *one = ir_const_like(x, 1), *zero = ir_const_like(x, 0);
     Node *slope = ir_mul(y, ir_pow(x, ir_sub(y, one)));
     return ir_where(ir_eq(y, zero), zero, ir_mul(dy, slope));
@@ -17,8 +16,7 @@ Node *ir_pow_grad_x(Node *dy, Node *x, Node *y)
 
 Node *ir_pow_grad_y(Node *dy, Node *x, Node *out)
 {
-    if (!dy || !x || !out)
-        return NULL;
+    if (!dy || !x || !out) return NULL;
     Node *one = ir_const_like(x, 1), *zero = ir_const_like(x, 0);
     /* 0 to the power y is at most 1 exactly when y >= 0. */
     Node *flat = ir_logical_and(ir_eq(x, zero), ir_le(out, one));

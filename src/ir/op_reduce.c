@@ -17,17 +17,15 @@ static int shape_without(const Check *c, AttrList axes, Dtype dtype, Shape *out)
     Dim dims[OP_MAX_RANK];
     unsigned gone = 0;
     int rank = 0, rc = ir_check_axes(c, axes, x->rank);
-    for (int i = 0; !rc && i < axes.n; i++)
-        gone |= 1u << axes.at[i];
+    for (int i = 0; !rc && i < axes.n; i++) gone |= 1u << axes.at[i];
     for (int i = 0; i < x->rank; i++)
-        if (!(gone >> i & 1))
-            dims[rank++] = x->dims[i];
+        if (!(gone >> i & 1)) dims[rank++] = x->dims[i];
     return rc ? rc : ir_check_result(c, dtype, rank, dims, out);
 }
 
 static int shape_total(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = { cx, op, nin, in };
+    const Check c = {cx, op, nin, in};
     bool narrow = in[0]->dtype == DT_bool || in[0]->dtype == DT_u8;
     return shape_without(&c, ir_take_list(&attr), narrow ? DT_i32 : in[0]->dtype, out);
 }
@@ -37,8 +35,7 @@ static int shape_extreme(const Check *c, AttrList axes, Dtype dtype, Shape *out)
     int rc = shape_without(c, axes, dtype, out);
     for (int i = 0; !rc && i < axes.n; i++) {
         int64_t lo = c->in[0]->dims[axes.at[i]], hi;
-        if (lo < 0)
-            ir_dim_range(c->cx, lo, &lo, &hi);
+        if (lo < 0) ir_dim_range(c->cx, lo, &lo, &hi);
         if (lo < 1)
             rc = ir_check_fail(c, SGL_ESHAPE, "no elements, so no extreme", NULL,
                                "dim %d can be empty", (int)axes.at[i] + 1);
@@ -48,14 +45,13 @@ static int shape_extreme(const Check *c, AttrList axes, Dtype dtype, Shape *out)
 
 static int shape_value(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = { cx, op, nin, in };
+    const Check c = {cx, op, nin, in};
     return shape_extreme(&c, ir_take_list(&attr), in[0]->dtype, out);
 }
 
-static int shape_position(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr,
-                          Shape *out)
+static int shape_position(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = { cx, op, nin, in };
+    const Check c = {cx, op, nin, in};
     AttrList axes = ir_take_list(&attr);
     if (axes.n != 1)
         return ir_check_fail(&c, SGL_EARG, "it takes exactly one dim",
@@ -66,10 +62,10 @@ static int shape_position(Ctx *cx, Op op, int nin, Node *const *in, const int64_
     return rc;
 }
 
-#define SHAPE(fn, rule)                                                                        \
-    int ir_shape_##fn(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out) \
-    {                                                                                          \
-        return rule(cx, op, nin, in, attr, out);                                               \
+#define SHAPE(fn, rule)                                                                            \
+    int ir_shape_##fn(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)   \
+    {                                                                                              \
+        return rule(cx, op, nin, in, attr, out);                                                   \
     }
 SHAPE(sum, shape_total)
 SHAPE(prod, shape_total)
@@ -80,24 +76,13 @@ SHAPE(argmin, shape_position)
 
 /* ---- gradients ---- */
 
-static unsigned reduced_dims(const Node *n)
-{
-    int count;
-    unsigned mask = 0;
-    const int64_t *axes = ir_attr_list(n, 0, &count);
-    for (int i = 0; i < count; i++)
-        mask |= 1u << axes[i];
-    return mask;
-}
-
 /* v, with the dims of reduction n, repeated over the reduced dims. */
 static Node *spread(const Node *n, Node *v)
 {
     const Node *x = n->in[0];
-    unsigned gone = reduced_dims(n);
+    unsigned gone = ir_listed_dims(n);
     Dim kept[OP_MAX_RANK];
-    for (int i = 0; i < x->rank; i++)
-        kept[i] = gone >> i & 1 ? 1 : x->dims[i];
+    for (int i = 0; i < x->rank; i++) kept[i] = gone >> i & 1 ? 1 : x->dims[i];
     return ir_broadcast(ir_reshape(v, x->rank, kept), x->rank, x->dims);
 }
 
@@ -112,8 +97,7 @@ static int grad_extreme(Node *n, Node *dy, Node **dx)
     Node *x = n->in[0];
     int count, axes[OP_MAX_RANK];
     const int64_t *list = ir_attr_list(n, 0, &count);
-    for (int i = 0; i < count; i++)
-        axes[i] = (int)list[i];
+    for (int i = 0; i < count; i++) axes[i] = (int)list[i];
     Node *hit = ir_eq(x, spread(n, n));
     Node *equals = ir_reduce(ir_cast(hit, n->dtype), OP_sum, count, axes);
     Node *share = spread(n, ir_div(dy, equals));
@@ -121,15 +105,9 @@ static int grad_extreme(Node *n, Node *dy, Node **dx)
     return ir_built(n, dx[0]);
 }
 
-int ir_grad_reduce_max(Node *n, Node *dy, Node **dx)
-{
-    return grad_extreme(n, dy, dx);
-}
+int ir_grad_reduce_max(Node *n, Node *dy, Node **dx) { return grad_extreme(n, dy, dx); }
 
-int ir_grad_reduce_min(Node *n, Node *dy, Node **dx)
-{
-    return grad_extreme(n, dy, dx);
-}
+int ir_grad_reduce_min(Node *n, Node *dy, Node **dx) { return grad_extreme(n, dy, dx); }
 
 NO_GRADIENT(argmax)
 NO_GRADIENT(argmin)
@@ -152,14 +130,12 @@ static double keep_smaller(Dtype t, double a, double b)
 static int reduce(const Node *n, const RefArray *x, RefArray *out, double start,
                   double (*combine)(Dtype, double, double))
 {
-    unsigned gone = reduced_dims(n);
+    unsigned gone = ir_listed_dims(n);
     int64_t kept_step[OP_MAX_RANK];
     Walk w = ir_walk_over(x);
     ir_row_steps(out->rank, out->dims, kept_step);
-    for (int i = 0, kept = 0; i < x->rank; i++)
-        w.step[i] = gone >> i & 1 ? 0 : kept_step[kept++];
-    for (int64_t i = 0; i < out->count; i++)
-        out->at[i] = start;
+    for (int i = 0, kept = 0; i < x->rank; i++) w.step[i] = gone >> i & 1 ? 0 : kept_step[kept++];
+    for (int64_t i = 0; i < out->count; i++) out->at[i] = start;
     for (int64_t i = 0; i < x->count; i++, ir_walk_next(&w))
         out->at[w.offset] = combine(n->dtype, out->at[w.offset], x->at[i]);
     return 0;
@@ -188,14 +164,13 @@ int ir_eval_reduce_min(const Node *n, const RefArray *const *in, RefArray *out)
 /* The first position that no later one beats; sign -1 looks for the smallest. */
 static int extreme_position(const Node *n, const RefArray *x, RefArray *out, double sign)
 {
-    Lines l = ir_lines(x, ir_attr_list(n, 0, &(int){ 0 })[0]);
+    Lines l = ir_lines(x, ir_attr_list(n, 0, &(int){0})[0]);
     for (int64_t i = 0; i < out->count; i++) {
         const double *line = x->at + i / l.inner * l.n * l.inner + i % l.inner;
         int64_t best = 0;
         for (int64_t k = 1; k < l.n && !isnan(line[best * l.inner]); k++) {
             double v = line[k * l.inner];
-            if (isnan(v) || sign * v > sign * line[best * l.inner])
-                best = k;
+            if (isnan(v) || sign * v > sign * line[best * l.inner]) best = k;
         }
         out->at[i] = (double)best;
     }

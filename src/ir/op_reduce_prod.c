@@ -1,7 +1,8 @@
 /* op_reduce_prod.c: the gradient of a product: dy times the product of all other elements.
  *
  * Dividing the product by the element is wrong at zeros, so the products of all others are built
- * by a binary tree of about 6·log2(n) nodes over the n elements, padded with ones to a power of two:
+ * by a binary tree of about 10·log2(n) nodes over the n elements, padded with ones to a power of
+ * two:
  *   up:    P[0] = x, P[l+1][i] = P[l][2i] · P[l][2i+1]
  *   down:  E[top] = dy, E[l][2i] = E[l+1][i] · P[l][2i+1], E[l][2i+1] = E[l+1][i] · P[l][2i]
  * Holds: right with any number of zeros; only the reduced dims must be static.
@@ -14,16 +15,17 @@
 enum { MAX_LEVELS = 60 };
 
 /* x as [kept dims…, n] and the way back. */
-typedef struct Tail { int kept; int axes[OP_MAX_RANK]; Dim dims[OP_MAX_RANK + 2]; int64_t n; } Tail;
+typedef struct Tail {
+    int kept;
+    int axes[OP_MAX_RANK];
+    Dim dims[OP_MAX_RANK + 2];
+    int64_t n;
+} Tail;
 
 static int tail_of(const Node *n, Tail *t)
 {
     const Node *x = n->in[0];
-    int count;
-    unsigned gone = 0;
-    const int64_t *axes = ir_attr_list(n, 0, &count);
-    for (int i = 0; i < count; i++)
-        gone |= 1u << axes[i];
+    unsigned gone = ir_listed_dims(n);
     memset(t, 0, sizeof *t);
     t->n = 1;
     for (int i = 0; i < x->rank; i++)
@@ -54,16 +56,15 @@ static Node *with_tail(Node *x, Tail *t, int64_t n, int64_t width)
 /* x [kept…, n] with ones behind, n becomes a power of two. */
 static Node *pad_with_ones(Node *x, const Tail *t, int64_t n)
 {
-    Dim lo[OP_MAX_RANK] = { 0 }, hi[OP_MAX_RANK] = { 0 };
+    Dim lo[OP_MAX_RANK] = {0}, hi[OP_MAX_RANK] = {0};
     hi[t->kept] = n - t->n;
     return n == t->n ? x : ir_pad(x, lo, hi, 1);
 }
 
 static Node *half_of(Node *pairs, const Tail *t, int which)
 {
-    Dim start[OP_MAX_RANK] = { 0 }, stop[OP_MAX_RANK];
-    if (!pairs)
-        return NULL;
+    Dim start[OP_MAX_RANK] = {0}, stop[OP_MAX_RANK];
+    if (!pairs) return NULL;
     memcpy(stop, pairs->dims, pairs->rank * sizeof *stop);
     start[t->kept + 1] = which;
     stop[t->kept + 1] = which + 1;
@@ -74,11 +75,10 @@ static Node *half_of(Node *pairs, const Tail *t, int which)
 static Node *others(Node *x, Node *dy, Tail *t)
 {
     Node *pairs[MAX_LEVELS];
-    Dim start[OP_MAX_RANK] = { 0 };
+    Dim start[OP_MAX_RANK] = {0};
     int top = 0, last = t->kept + 1;
     int64_t n = 1;
-    while (n < t->n)
-        n *= 2;
+    while (n < t->n) n *= 2;
     Node *p = pad_with_ones(x, t, n), *e = with_tail(dy, t, 1, 0);
     for (int64_t m = n / 2; m > 0; m /= 2, top++) {
         pairs[top] = with_tail(p, t, m, 2);
@@ -98,8 +98,7 @@ int ir_grad_prod(Node *n, Node *dy, Node **dx)
     Node *x = n->in[0];
     Dim moved[OP_MAX_RANK];
     int back[OP_MAX_RANK], rc = tail_of(n, &t);
-    if (rc)
-        return rc;
+    if (rc) return rc;
     if (t.n == 0) {
         dx[0] = ir_const_like(x, 0);
         return ir_built(n, dx[0]);

@@ -11,14 +11,16 @@
 #include "ir/rules.h"
 
 /* What one listed dim has: sizes, strides and dilations as numbers. */
-typedef struct Slide { int64_t size, stride, dilation; } Slide;
+typedef struct Slide {
+    int64_t size, stride, dilation;
+} Slide;
 
 static int check_slide(const Check *c, int64_t dim, Slide s, int64_t *extent)
 {
     if (s.size < 1 || s.stride < 1 || s.dilation < 1)
         return ir_check_fail(c, SGL_EARG, "size, stride and dilation must be at least 1", NULL,
-                             "dim %lld: %lld, %lld and %lld", (long long)dim + 1,
-                             (long long)s.size, (long long)s.stride, (long long)s.dilation);
+                             "dim %lld: %lld, %lld and %lld", (long long)dim + 1, (long long)s.size,
+                             (long long)s.stride, (long long)s.dilation);
     if (__builtin_mul_overflow(s.size - 1, s.dilation, extent) || *extent == INT64_MAX)
         return ir_check_fail(c, SGL_EARG, "the window is too large", NULL, "dim %lld: %lld",
                              (long long)dim + 1, (long long)s.size);
@@ -32,10 +34,8 @@ static int window_positions(const Check *c, int64_t dim, Dim n, Slide s, Dim *po
     Ctx *cx = c->cx;
     int64_t extent = 0, lo = n, hi;
     int rc = check_slide(c, dim, s, &extent);
-    if (rc)
-        return rc;
-    if (n < 0)
-        ir_dim_range(cx, n, &lo, &hi);
+    if (rc) return rc;
+    if (n < 0) ir_dim_range(cx, n, &lo, &hi);
     if (lo < extent)
         return ir_check_fail(c, SGL_ESHAPE, "the window is larger than the dim",
                              "pad the dim first", "dim %lld: %lld against %s", (long long)dim + 1,
@@ -45,8 +45,7 @@ static int window_positions(const Check *c, int64_t dim, Dim n, Slide s, Dim *po
         return 0;
     }
     /* With n a multiple of the stride, floor((n - e)/s) is n/s - ceil(e/s). */
-    if (s.stride > 1)
-        n = ir_dim_div(cx, n, s.stride);
+    if (s.stride > 1) n = ir_dim_div(cx, n, s.stride);
     int64_t lost = extent / s.stride + (extent % s.stride != 0) - 1;
     *positions = n == DIM_FAIL ? n : ir_dim_sub(cx, n, lost);
     return *positions == DIM_FAIL ? cx->err.code : 0;
@@ -54,23 +53,18 @@ static int window_positions(const Check *c, int64_t dim, Dim n, Slide s, Dim *po
 
 int ir_shape_window(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = { cx, op, nin, in };
+    const Check c = {cx, op, nin, in};
     AttrList axes = ir_take_list(&attr), size = ir_take_list(&attr);
     AttrList stride = ir_take_list(&attr), dilation = ir_take_list(&attr);
     int rank = in[0]->rank, rc = ir_check_axes(&c, axes, rank);
     Dim dims[2 * OP_MAX_RANK];
-    if (!rc)
-        rc = ir_check_length(&c, size, axes.n, "size");
-    if (!rc)
-        rc = ir_check_length(&c, stride, axes.n, "stride");
-    if (!rc)
-        rc = ir_check_length(&c, dilation, axes.n, "dilation");
-    if (rc)
-        return rc;
-    for (int i = 0; i < rank; i++)
-        dims[i] = in[0]->dims[i];
+    if (!rc) rc = ir_check_length(&c, size, axes.n, "size");
+    if (!rc) rc = ir_check_length(&c, stride, axes.n, "stride");
+    if (!rc) rc = ir_check_length(&c, dilation, axes.n, "dilation");
+    if (rc) return rc;
+    for (int i = 0; i < rank; i++) dims[i] = in[0]->dims[i];
     for (int i = 0; !rc && i < axes.n; i++) {
-        Slide s = { size.at[i], stride.at[i], dilation.at[i] };
+        Slide s = {size.at[i], stride.at[i], dilation.at[i]};
         rc = window_positions(&c, axes.at[i], in[0]->dims[axes.at[i]], s, &dims[axes.at[i]]);
         dims[rank + i] = s.size;
     }
@@ -96,10 +90,8 @@ static Walk window_walk(const RefArray *unfolded, const RefArray *folded, int co
 {
     Walk w = ir_walk_over(unfolded);
     ir_row_steps(folded->rank, folded->dims, w.step);
-    for (int i = 0; i < count; i++)
-        w.step[folded->rank + i] = w.step[axes[i]] * dilation[i];
-    for (int i = 0; i < count; i++)
-        w.step[axes[i]] *= stride[i];
+    for (int i = 0; i < count; i++) w.step[folded->rank + i] = w.step[axes[i]] * dilation[i];
+    for (int i = 0; i < count; i++) w.step[axes[i]] *= stride[i];
     return w;
 }
 
@@ -109,14 +101,13 @@ int ir_eval_window(const Node *n, const RefArray *const *in, RefArray *out)
     const int64_t *axes = ir_attr_list(n, 0, &count);
     Walk w = window_walk(out, in[0], count, axes, ir_attr_list(n, 2, &count),
                          ir_attr_list(n, 3, &count));
-    for (int64_t i = 0; i < out->count; i++, ir_walk_next(&w))
-        out->at[i] = in[0]->at[w.offset];
+    for (int64_t i = 0; i < out->count; i++, ir_walk_next(&w)) out->at[i] = in[0]->at[w.offset];
     return 0;
 }
 
 int ir_shape_fold(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = { cx, op, nin, in };
+    const Check c = {cx, op, nin, in};
     AttrList axes = ir_take_list(&attr), into = ir_take_list(&attr);
     AttrList stride = ir_take_list(&attr), dilation = ir_take_list(&attr);
     const Node *x = in[0];
@@ -126,17 +117,13 @@ int ir_shape_fold(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr,
         return ir_check_fail(&c, SGL_ESHAPE, "there are fewer dims than listed windows", NULL,
                              "%d listed", axes.n);
     rc = ir_check_axes(&c, axes, rank);
-    if (!rc)
-        rc = ir_check_length(&c, into, axes.n, "into");
-    if (!rc)
-        rc = ir_check_length(&c, stride, axes.n, "stride");
-    if (!rc)
-        rc = ir_check_length(&c, dilation, axes.n, "dilation");
-    for (int i = 0; i < rank; i++)
-        dims[i] = x->dims[i];
+    if (!rc) rc = ir_check_length(&c, into, axes.n, "into");
+    if (!rc) rc = ir_check_length(&c, stride, axes.n, "stride");
+    if (!rc) rc = ir_check_length(&c, dilation, axes.n, "dilation");
+    for (int i = 0; i < rank; i++) dims[i] = x->dims[i];
     for (int i = 0; !rc && i < axes.n; i++) {
         int64_t dim = axes.at[i];
-        Slide s = { x->dims[rank + i], stride.at[i], dilation.at[i] };
+        Slide s = {x->dims[rank + i], stride.at[i], dilation.at[i]};
         Dim positions;
         rc = window_positions(&c, dim, into.at[i], s, &positions);
         if (!rc && positions != x->dims[dim])
@@ -158,8 +145,8 @@ int ir_grad_fold(Node *n, Node *dy, Node **dx)
         axes[i] = (int)list[i];
         size[i] = n->in[0]->dims[n->rank + i];
     }
-    dx[0] = ir_window(dy, count, axes, size, ir_attr_list(n, 2, &count),
-                      ir_attr_list(n, 3, &count));
+    dx[0] =
+        ir_window(dy, count, axes, size, ir_attr_list(n, 2, &count), ir_attr_list(n, 3, &count));
     return ir_built(n, dx[0]);
 }
 
@@ -169,8 +156,7 @@ int ir_eval_fold(const Node *n, const RefArray *const *in, RefArray *out)
     const int64_t *axes = ir_attr_list(n, 0, &count);
     Walk w = window_walk(in[0], out, count, axes, ir_attr_list(n, 2, &count),
                          ir_attr_list(n, 3, &count));
-    for (int64_t i = 0; i < out->count; i++)
-        out->at[i] = 0;
+    for (int64_t i = 0; i < out->count; i++) out->at[i] = 0;
     for (int64_t i = 0; i < in[0]->count; i++, ir_walk_next(&w))
         out->at[w.offset] = ir_ref_add(n->dtype, out->at[w.offset], in[0]->at[i]);
     return 0;

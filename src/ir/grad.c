@@ -32,6 +32,8 @@ static int check_arguments(Graph *g, const Node *loss, int n, Node *const *wrt)
     if (!loss) return g->cx->err.code ? g->cx->err.code : SGL_EARG;
     for (int i = 0; i < n; i++) {
         if (!wrt[i]) return g->cx->err.code ? g->cx->err.code : SGL_EARG;
+        if (wrt[i]->graph != g || loss->graph != g)
+            return base_fail(g->cx, SGL_EARG, "grad: the loss and its inputs lie in two graphs.");
         if (!is_float(wrt[i]) && !wrong) wrong = wrt[i];
     }
     if (is_float(loss) && loss->rank == 0 && !wrong) return 0;

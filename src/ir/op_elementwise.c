@@ -52,21 +52,18 @@ static int64_t whole_abs(int64_t x) { return x < 0 ? -x : x; }
     }
 #define SAME(v) (v)
 #define WRAP(v) ir_ref_wrap(result, (int64_t)(v))
-#define REAL(name, value) LOOP(row_real, name, SAME, SAME, value)
-#define WHOLE(name, value) LOOP(row_whole, name, ir_ref_int, WRAP, value)
-#define NOTHING(name, value)
 
-/* Which of the two a row is compiled for, by the classes it takes. */
-#define REAL_FLOAT REAL
-#define REAL_NUM REAL
-#define REAL_ANY REAL
-#define REAL_INT NOTHING
-#define REAL_BOOL NOTHING
-#define WHOLE_FLOAT NOTHING
-#define WHOLE_NUM WHOLE
-#define WHOLE_ANY WHOLE
-#define WHOLE_INT WHOLE
-#define WHOLE_BOOL WHOLE
+/* What a row is compiled for, by the classes it takes. */
+#define REAL_FLOAT(name, value) LOOP(row_real, name, SAME, SAME, value)
+#define REAL_NUM(name, value) REAL_FLOAT(name, value)
+#define REAL_ANY(name, value) REAL_FLOAT(name, value)
+#define REAL_INT(name, value)
+#define REAL_BOOL(name, value)
+#define WHOLE_FLOAT(name, value)
+#define WHOLE_NUM(name, value) LOOP(row_whole, name, ir_ref_int, WRAP, value)
+#define WHOLE_ANY(name, value) WHOLE_NUM(name, value)
+#define WHOLE_INT(name, value) WHOLE_NUM(name, value)
+#define WHOLE_BOOL(name, value) WHOLE_NUM(name, value)
 
 #define T double
 #define m_abs fabs

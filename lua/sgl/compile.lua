@@ -141,7 +141,8 @@ local function check_open(self)
   if not self.entries then raise("SGL_ECLOSED", "the compiled function is closed") end
 end
 
--- The first result of the last call, for the progress bar: in a training step it is the loss.
+-- The first result of the last call, if it is a scalar, for the progress bar: in a training step
+-- it is the loss. A larger one would be kept alive by it.
 compile.last = nil
 
 function Compiled:__call(...)
@@ -154,7 +155,7 @@ function Compiled:__call(...)
   entry.runs = entry.runs + 1
   self.latest = entry
   local returned = entry.returned
-  compile.last = outputs[1]
+  compile.last = outputs[1] and outputs[1].ndim == 0 and outputs[1] or nil
   if returned.n == 1 then return rebuild(returned[1], outputs) end
   local results = {}
   for i = 1, returned.n do results[i] = rebuild(returned[i], outputs) end

@@ -2,9 +2,6 @@
  */
 #include "exec/backend.h"
 
-static const Backend *const BACKENDS[] = { &EXEC_CPU, &EXEC_NULL };
+static const Backend *const BACKENDS[] = {&EXEC_CPU, &EXEC_NULL};
 
-const Backend *exec_backend(Ctx *cx)
-{
-    return BACKENDS[cx->knobs.value[KNOB_backend]];
-}
+const Backend *exec_backend(Ctx *cx) { return BACKENDS[cx->knobs.value[KNOB_backend]]; }

@@ -10,28 +10,28 @@
 #include <string.h>
 #include "exec/backend.h"
 
-enum { WORK_MIN = 40 * 1024 };   /* elements × instructions that pay for waking a thread */
+enum { WORK_MIN = 40 * 1024 }; /* elements × instructions that pay for waking a thread */
 
 /* How steps that are no kernels run. */
 typedef struct CpuOp {
     int (*run)(const CpuJob *j);
     size_t (*scratch)(const Step *s);
     int views;
-    bool adds;                   /* f16 and bf16 are widened */
-    int weight;                  /* work for an element of the largest view */
+    bool adds;  /* f16 and bf16 are widened */
+    int weight; /* work for an element of the largest view */
 } CpuOp;
 
 static const CpuOp CPU_OPS[] = {
-    [STEP_DOT]     = { exec_cpu_dot, exec_cpu_dot_scratch, 2, true, 1 },
-    [STEP_GATHER]  = { exec_cpu_gather, NULL, 2, false, 1 },
-    [STEP_SCATTER] = { exec_cpu_scatter, NULL, 3, true, 1 },
-    [STEP_ARGSORT] = { exec_cpu_argsort, exec_cpu_argsort_scratch, 1, false, 16 },
-    [STEP_CUMSUM]  = { exec_cpu_cumsum, NULL, 1, true, 1 },
-    [STEP_FOLD]    = { exec_cpu_fold, NULL, 1, true, 1 },
+    [STEP_DOT] = {exec_cpu_dot, exec_cpu_dot_scratch, 2, true, 1},
+    [STEP_GATHER] = {exec_cpu_gather, NULL, 2, false, 1},
+    [STEP_SCATTER] = {exec_cpu_scatter, NULL, 3, true, 1},
+    [STEP_ARGSORT] = {exec_cpu_argsort, exec_cpu_argsort_scratch, 1, false, 16},
+    [STEP_CUMSUM] = {exec_cpu_cumsum, NULL, 1, true, 1},
+    [STEP_FOLD] = {exec_cpu_fold, NULL, 1, true, 1},
 };
 
 typedef struct CpuStep {
-    TilePlan *plan;              /* of a kernel */
+    TilePlan *plan; /* of a kernel */
     bool parallel;
 } CpuStep;
 
@@ -39,28 +39,22 @@ typedef struct CpuState {
     const Isa *isa;
     int nsteps, workers;
     size_t scratch_bytes, partial_bytes, wide_bytes;
-    char *scratch;               /* workers × scratch_bytes */
+    char *scratch; /* workers × scratch_bytes */
     void *partials;
-    char *wide;                  /* widened operands of one step */
-    void **args;                 /* addresses of one kernel's buffers */
+    char *wide;  /* widened operands of one step */
+    void **args; /* addresses of one kernel's buffers */
     int nargs;
     CpuStep step[];
 } CpuState;
 
-static size_t round_up(size_t bytes)
-{
-    return (bytes + 127) / 128 * 128;
-}
+static size_t round_up(size_t bytes) { return (bytes + 127) / 128 * 128; }
 
 static void need(size_t *most, size_t bytes)
 {
     if (round_up(bytes) > *most) *most = round_up(bytes);
 }
 
-static bool is_half(const View *v)
-{
-    return v->dtype == DT_f16 || v->dtype == DT_bf16;
-}
+static bool is_half(const View *v) { return v->dtype == DT_f16 || v->dtype == DT_bf16; }
 
 static size_t wide_size(const View *v)
 {
@@ -75,7 +69,7 @@ static int64_t work_of(const Step *s)
         int64_t n = exec_view_count(&s->view[i]);
         if (n > most) most = n;
     }
-    if (s->kind == STEP_DOT)     /* 0.1 MFLOP pay for a thread */
+    if (s->kind == STEP_DOT) /* 0.1 MFLOP pay for a thread */
         return exec_view_count(&s->out) * s->view[0].extent[s->view[0].rank - 1];
     return most * op->weight;
 }
@@ -167,8 +161,8 @@ static int run_kernel(CpuState *st, const Step *s, const CpuStep *cs, Pool *pool
                       void *const *buffers)
 {
     for (int i = 0; i < s->nargs; i++) st->args[i] = buffers[s->args[i]];
-    KernelRun r = { st, cs->plan, st->args };
-    CpuJob j = { .pool = pool };
+    KernelRun r = {st, cs->plan, st->args};
+    CpuJob j = {.pool = pool};
     exec_cpu_split(&j, kern_tile_chunks(cs->plan), run_chunk, &r);
     kern_tile_finish(cs->plan, st->args, st->scratch, st->partials);
     return SGL_OK;
@@ -188,8 +182,13 @@ static int run_op(Ctx *cx, CpuState *st, const Step *s, Pool *pool, void *const 
 {
     const CpuOp *op = &CPU_OPS[s->kind];
     char *wide = st->wide;
-    CpuJob j = { .cx = cx, .step = s, .out = s->out, .isa = st->isa, .pool = pool,
-                 .scratch = st->scratch, .scratch_bytes = st->scratch_bytes };
+    CpuJob j = {.cx = cx,
+                .step = s,
+                .out = s->out,
+                .isa = st->isa,
+                .pool = pool,
+                .scratch = st->scratch,
+                .scratch_bytes = st->scratch_bytes};
     for (int i = 0; i < op->views; i++) {
         const View *v = &s->view[i];
         j.x[i] = *v;
@@ -234,4 +233,4 @@ void exec_cpu_split(const CpuJob *j, int chunks, PoolFn fn, void *arg)
     for (int i = 0; i < chunks; i++) fn(arg, i, 0);
 }
 
-const Backend EXEC_CPU = { "cpu", prepare, release, run, 1 };
+const Backend EXEC_CPU = {"cpu", prepare, release, run, 1};

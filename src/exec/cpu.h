@@ -37,14 +37,14 @@ size_t exec_cpu_argsort_scratch(const Step *s);
 
 int64_t exec_view_count(const View *v);
 void exec_view_pack(View *v);                /* makes it contiguous from offset 0 */
-void exec_cpu_widen(const View *v, const void *from, float *to);      /* f16 or bf16 to packed f32 */
+void exec_cpu_widen(const View *v, const void *from, float *to);      /* half to packed f32 */
 void exec_cpu_narrow(const View *v, const float *from, void *to);     /* rounds to even */
 
 /* The element counts before, along and behind one dim. */
 typedef struct AxisSplit { int64_t outer, n, inner; } AxisSplit;
 AxisSplit exec_view_axis(const View *v, int axis);
 
-/* to[i * to_step] += from[i * step] in the type; integers wrap. NULL for f16 and bf16. */
+/* to[i * to_step] += from[i * step] in the type; integers wrap. NULL for f16, bf16. */
 typedef void (*CpuAddFn)(void *to, int64_t to_step, const void *from, int64_t step, int64_t n);
 CpuAddFn exec_cpu_add(Dtype t);
 #endif

@@ -2,15 +2,15 @@
  */
 #include "exec/cpu.h"
 
-#define ADD(name, T, OP)                                                                          \
-    static void add_##name(void *to, int64_t to_step, const void *from, int64_t step, int64_t n)  \
-    {                                                                                             \
-        T *restrict y = to;                                                                       \
-        const T *restrict x = from;                                                               \
-        if (to_step == 1 && step == 1)                                                            \
-            for (int64_t i = 0; i < n; i++) y[i] = (T)(y[i] OP x[i]);                             \
-        else                                                                                      \
-            for (int64_t i = 0; i < n; i++) y[i * to_step] = (T)(y[i * to_step] OP x[i * step]);  \
+#define ADD(name, T, OP)                                                                           \
+    static void add_##name(void *to, int64_t to_step, const void *from, int64_t step, int64_t n)   \
+    {                                                                                              \
+        T *restrict y = to;                                                                        \
+        const T *restrict x = from;                                                                \
+        if (to_step == 1 && step == 1)                                                             \
+            for (int64_t i = 0; i < n; i++) y[i] = (T)(y[i] OP x[i]);                              \
+        else                                                                                       \
+            for (int64_t i = 0; i < n; i++) y[i * to_step] = (T)(y[i * to_step] OP x[i * step]);   \
     }
 ADD(bool, uint8_t, |)
 ADD(u8, uint8_t, +)

@@ -7,18 +7,21 @@
 #include "exec/cpu.h"
 
 enum {
-    ROW_UNIT = 84,               /* whole register tiles of every instruction set */
+    ROW_UNIT = 84, /* whole register tiles of every instruction set */
     COL_UNIT = 64,
     CHUNKS_MAX = 64
 };
-static const double CHUNK_FLOP = 4e6;    /* large enough that packing operands again is cheap */
+static const double CHUNK_FLOP = 4e6; /* large enough that packing operands again is cheap */
 
 /* One product of a part of the rows and columns. */
 typedef struct Panel {
     int64_t m, n, k;
-    const void *a; int64_t rsa, csa;
-    const void *b; int64_t rsb, csb;
-    void *c; int64_t ldc;
+    const void *a;
+    int64_t rsa, csa;
+    const void *b;
+    int64_t rsb, csb;
+    void *c;
+    int64_t ldc;
     const Isa *isa;
     void *work;
 } Panel;
@@ -26,7 +29,7 @@ typedef void (*PanelFn)(const Panel *p);
 
 static void dot_f32(const Panel *p)
 {
-    GemmArgs g = { p->m, p->n, p->k, p->a, p->rsa, p->csa, p->b, p->rsb, p->csb, p->c, p->ldc };
+    GemmArgs g = {p->m, p->n, p->k, p->a, p->rsa, p->csa, p->b, p->rsb, p->csb, p->c, p->ldc};
     p->isa->gemm(&g, p->work);
 }
 
@@ -35,24 +38,27 @@ static void dot_f64(const Panel *p)
     kern_gemm_f64(p->m, p->n, p->k, p->a, p->rsa, p->csa, p->b, p->rsb, p->csb, p->c, p->ldc);
 }
 
-#define DOT_WRAPPING(name, T)                                                                     \
-    static void dot_##name(const Panel *p)                                                        \
-    {                                                                                             \
-        const T *a = p->a, *b = p->b;                                                             \
-        for (int64_t i = 0; i < p->m; i++) {                                                      \
-            T *c = (T *)p->c + i * p->ldc;                                                        \
-            for (int64_t j = 0; j < p->n; j++) c[j] = 0;                                          \
-            for (int64_t l = 0; l < p->k; l++) {                                                  \
-                const T x = a[i * p->rsa + l * p->csa], *y = b + l * p->rsb;                      \
-                for (int64_t j = 0; j < p->n; j++) c[j] += x * y[j * p->csb];                     \
-            }                                                                                     \
-        }                                                                                         \
+#define DOT_WRAPPING(name, T)                                                                      \
+    static void dot_##name(const Panel *p)                                                         \
+    {                                                                                              \
+        const T *a = p->a, *b = p->b;                                                              \
+        for (int64_t i = 0; i < p->m; i++) {                                                       \
+            T *c = (T *)p->c + i * p->ldc;                                                         \
+            for (int64_t j = 0; j < p->n; j++) c[j] = 0;                                           \
+            for (int64_t l = 0; l < p->k; l++) {                                                   \
+                const T x = a[i * p->rsa + l * p->csa], *y = b + l * p->rsb;                       \
+                for (int64_t j = 0; j < p->n; j++) c[j] += x * y[j * p->csb];                      \
+            }                                                                                      \
+        }                                                                                          \
     }
 DOT_WRAPPING(i32, uint32_t)
 DOT_WRAPPING(i64, uint64_t)
 
 static const PanelFn DOTS[DT_COUNT] = {
-    [DT_i32] = dot_i32, [DT_i64] = dot_i64, [DT_f32] = dot_f32, [DT_f64] = dot_f64,
+    [DT_i32] = dot_i32,
+    [DT_i64] = dot_i64,
+    [DT_f32] = dot_f32,
+    [DT_f64] = dot_f64,
 };
 
 size_t exec_cpu_dot_scratch(const Step *s)
@@ -70,16 +76,19 @@ typedef struct Cut {
     int64_t row_panels, col_panels;
 } Cut;
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static Cut cut(const CpuJob *j)
 {
     int r = j->out.rank;
-    Cut c = { .j = j, .batch = 1, .m = j->out.extent[r - 2], .n = j->out.extent[r - 1],
-              .k = j->x[0].extent[r - 1], .batch_run = 1, .row_panels = 1, .col_panels = 1 };
+    Cut c = {.j = j,
+             .batch = 1,
+             .m = j->out.extent[r - 2],
+             .n = j->out.extent[r - 1],
+             .k = j->x[0].extent[r - 1],
+             .batch_run = 1,
+             .row_panels = 1,
+             .col_panels = 1};
     for (int i = 0; i < r - 2; i++) c.batch *= j->out.extent[i];
     c.rows = c.m, c.cols = c.n;
     double flop = 2.0 * (double)c.m * (double)c.n * (double)c.k;
@@ -112,10 +121,7 @@ static int64_t batch_offset(const View *v, int64_t b)
     return offset - v->offset;
 }
 
-static int64_t at_most(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
+static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static void run_panel(const Cut *c, int64_t b, int64_t i, int64_t l, int worker)
 {
@@ -123,10 +129,16 @@ static void run_panel(const Cut *c, int64_t b, int64_t i, int64_t l, int worker)
     const View *va = &j->x[0], *vb = &j->x[1];
     int r = j->out.rank;
     size_t size = DTYPES[j->out.dtype].bytes;
-    Panel p = { .m = at_most(c->rows, c->m - i), .n = at_most(c->cols, c->n - l), .k = c->k,
-                .rsa = va->stride[r - 2], .csa = va->stride[r - 1],
-                .rsb = vb->stride[r - 2], .csb = vb->stride[r - 1], .ldc = c->n, .isa = j->isa,
-                .work = j->scratch + (size_t)worker * j->scratch_bytes };
+    Panel p = {.m = at_most(c->rows, c->m - i),
+               .n = at_most(c->cols, c->n - l),
+               .k = c->k,
+               .rsa = va->stride[r - 2],
+               .csa = va->stride[r - 1],
+               .rsb = vb->stride[r - 2],
+               .csb = vb->stride[r - 1],
+               .ldc = c->n,
+               .isa = j->isa,
+               .work = j->scratch + (size_t)worker * j->scratch_bytes};
     p.a = (const char *)j->in[0] + (batch_offset(va, b) + i * p.rsa) * (int64_t)size;
     p.b = (const char *)j->in[1] + (batch_offset(vb, b) + l * p.csb) * (int64_t)size;
     p.c = (char *)j->to + ((b * c->m + i) * c->n + l) * (int64_t)size;

@@ -12,11 +12,11 @@
 /* The walk of one chunk: its dims from outside to inside, strides in elements. */
 typedef struct Fold {
     const CpuJob *j;
-    int rank, lead;              /* dims walked; dims before the first listed one */
+    int rank, lead; /* dims walked; dims before the first listed one */
     int64_t extent[VIEW_MAX_RANK], x[VIEW_MAX_RANK], out[VIEW_MAX_RANK];
-    int64_t x_first;             /* the last window element */
+    int64_t x_first; /* the last window element */
     int64_t out_first;
-    int64_t x_chunk, out_chunk;  /* elements of one chunk */
+    int64_t x_chunk, out_chunk; /* elements of one chunk */
 } Fold;
 
 static Fold fold_of(const CpuJob *j)
@@ -26,7 +26,7 @@ static Fold fold_of(const CpuJob *j)
     const int64_t *axes = ir_attr_list(j->step->node, 0, &count);
     const int64_t *stride = ir_attr_list(j->step->node, 2, &count);
     const int64_t *dilation = ir_attr_list(j->step->node, 3, &count);
-    Fold f = { .j = j, .lead = out->rank, .x_chunk = 1, .out_chunk = 1 };
+    Fold f = {.j = j, .lead = out->rank, .x_chunk = 1, .out_chunk = 1};
     int64_t scale[VIEW_MAX_RANK];
     for (int d = 0; d < out->rank; d++) scale[d] = 1;
     for (int i = 0; i < count; i++) {
@@ -55,7 +55,7 @@ static void fold_chunk(void *arg, int chunk, int worker)
     (void)worker;
     const Fold *f = arg;
     const CpuAddFn add = exec_cpu_add(f->j->out.dtype);
-    int64_t size = (int64_t)DTYPES[f->j->out.dtype].bytes, at[VIEW_MAX_RANK] = { 0 };
+    int64_t size = (int64_t)DTYPES[f->j->out.dtype].bytes, at[VIEW_MAX_RANK] = {0};
     const char *x = (const char *)f->j->in[0] + (chunk * f->x_chunk + f->x_first) * size;
     char *out = (char *)f->j->to + chunk * f->out_chunk * size;
     memset(out, 0, (size_t)(f->out_chunk * size));

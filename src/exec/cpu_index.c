@@ -14,10 +14,10 @@ enum { GATHER_CHUNK = 64 * 1024, SCATTER_BLOCK = 64, CHUNKS_MAX = 4096 };
 typedef struct IndexJob {
     const CpuJob *j;
     AxisSplit x;
-    int64_t positions;           /* in the index */
-    int64_t run;                 /* gather: rows a chunk; scatter: elements of inner a chunk */
-    int64_t runs;                /* scatter: chunks an outer element */
-    size_t size;                 /* of an element */
+    int64_t positions; /* in the index */
+    int64_t run;       /* gather: rows a chunk; scatter: elements of inner a chunk */
+    int64_t runs;      /* scatter: chunks an outer element */
+    size_t size;       /* of an element */
 } IndexJob;
 
 static int64_t position_at(Dtype t, const void *index, int64_t i)
@@ -40,7 +40,7 @@ static void place_text(const View *index, int64_t i, Str *out)
 
 static int fail_at(const IndexJob *g, int64_t i, int64_t value)
 {
-    Str place = { 0 };
+    Str place = {0};
     place_text(&g->j->x[1], i, &place);
     base_fail(g->j->cx, SGL_EINDEX,
               "%s: index %lld is outside [0, %lld) at position %s of the index",
@@ -63,9 +63,12 @@ static int check(const IndexJob *g)
 
 static IndexJob index_job(const CpuJob *j)
 {
-    return (IndexJob){ .j = j, .x = exec_view_axis(&j->x[0], j->step->axis),
-                       .positions = exec_view_count(&j->x[1]), .run = 1, .runs = 1,
-                       .size = DTYPES[j->out.dtype].bytes };
+    return (IndexJob){.j = j,
+                      .x = exec_view_axis(&j->x[0], j->step->axis),
+                      .positions = exec_view_count(&j->x[1]),
+                      .run = 1,
+                      .runs = 1,
+                      .size = DTYPES[j->out.dtype].bytes};
 }
 
 static void gather_chunk(void *arg, int chunk, int worker)
@@ -107,8 +110,8 @@ static void scatter_chunk(void *arg, int chunk, int worker)
     size_t row = (size_t)g->x.inner * g->size, bytes = (size_t)n * g->size;
     size_t base = (size_t)(outer * g->x.n) * row + (size_t)from * g->size;
     const char *x = (const char *)g->j->in[0] + base;
-    const char *updates = (const char *)g->j->in[2] + (size_t)(outer * g->positions) * row +
-                          (size_t)from * g->size;
+    const char *updates =
+        (const char *)g->j->in[2] + (size_t)(outer * g->positions) * row + (size_t)from * g->size;
     char *to = (char *)g->j->to + base;
     for (int64_t i = 0; i < g->x.n; i++) memcpy(to + (size_t)i * row, x + (size_t)i * row, bytes);
     for (int64_t i = 0; i < g->positions; i++)

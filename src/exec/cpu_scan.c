@@ -11,7 +11,7 @@ enum { SCAN_BLOCK = 1024 };
 typedef struct Scan {
     const CpuJob *j;
     AxisSplit x;
-    int64_t blocks;              /* chunks an outer element */
+    int64_t blocks; /* chunks an outer element */
     CpuAddFn add;
     size_t size;
 } Scan;
@@ -41,8 +41,10 @@ static void scan_chunk(void *arg, int chunk, int worker)
 int exec_cpu_cumsum(const CpuJob *j)
 {
     if (exec_view_count(&j->out) == 0) return SGL_OK;
-    Scan s = { .j = j, .x = exec_view_axis(&j->x[0], j->step->axis),
-               .add = exec_cpu_add(j->out.dtype), .size = DTYPES[j->out.dtype].bytes };
+    Scan s = {.j = j,
+              .x = exec_view_axis(&j->x[0], j->step->axis),
+              .add = exec_cpu_add(j->out.dtype),
+              .size = DTYPES[j->out.dtype].bytes};
     s.blocks = (s.x.inner + SCAN_BLOCK - 1) / SCAN_BLOCK;
     if (s.x.outer * s.blocks > INT32_MAX)
         return base_fail(j->cx, SGL_EUNSUP, "cumsum: more than 2147483647 lines");

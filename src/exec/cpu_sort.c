@@ -7,7 +7,10 @@
 #include <string.h>
 #include "exec/cpu.h"
 
-typedef struct Keyed { uint64_t key; int32_t position; } Keyed;
+typedef struct Keyed {
+    uint64_t key;
+    int32_t position;
+} Keyed;
 
 static const uint64_t SIGN = (uint64_t)1 << 63;
 
@@ -17,7 +20,7 @@ static uint64_t key_of(Dtype t, const void *x, int64_t i, bool descending)
     if (t == DT_i64) {
         bits = (uint64_t)((const int64_t *)x)[i] ^ SIGN;
     } else {
-        double value = ir_dtype_load(t, x, i) + 0.0;      /* -0 becomes 0 */
+        double value = ir_dtype_load(t, x, i) + 0.0; /* -0 becomes 0 */
         if (isnan(value)) return UINT64_MAX;
         memcpy(&bits, &value, sizeof bits);
         bits = bits & SIGN ? ~bits : bits | SIGN;
@@ -61,11 +64,10 @@ static void sort_line(void *arg, int chunk, int worker)
     Keyed *line = (Keyed *)(void *)(j->scratch + (size_t)worker * j->scratch_bytes);
     int64_t first = chunk / x.inner * x.n * x.inner + chunk % x.inner;
     for (int64_t i = 0; i < x.n; i++)
-        line[i] = (Keyed){ key_of(j->x[0].dtype, j->in[0], first + i * x.inner, j->step->flag),
-                           (int32_t)i };
+        line[i] = (Keyed){key_of(j->x[0].dtype, j->in[0], first + i * x.inner, j->step->flag),
+                          (int32_t)i};
     const Keyed *sorted = sort(line, x.n);
-    for (int64_t i = 0; i < x.n; i++)
-        ((int32_t *)j->to)[first + i * x.inner] = sorted[i].position;
+    for (int64_t i = 0; i < x.n; i++) ((int32_t *)j->to)[first + i * x.inner] = sorted[i].position;
 }
 
 int exec_cpu_argsort(const CpuJob *j)

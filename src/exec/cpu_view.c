@@ -21,7 +21,7 @@ void exec_view_pack(View *v)
 
 AxisSplit exec_view_axis(const View *v, int axis)
 {
-    AxisSplit s = { 1, v->extent[axis], 1 };
+    AxisSplit s = {1, v->extent[axis], 1};
     for (int i = 0; i < axis; i++) s.outer *= v->extent[i];
     for (int i = axis + 1; i < v->rank; i++) s.inner *= v->extent[i];
     return s;
@@ -29,7 +29,7 @@ AxisSplit exec_view_axis(const View *v, int axis)
 
 void exec_cpu_widen(const View *v, const void *from, float *to)
 {
-    int64_t at[VIEW_MAX_RANK] = { 0 }, offset = 0, count = exec_view_count(v);
+    int64_t at[VIEW_MAX_RANK] = {0}, offset = 0, count = exec_view_count(v);
     for (int64_t i = 0; i < count; i++) {
         to[i] = (float)ir_dtype_load(v->dtype, from, offset);
         for (int d = v->rank; d-- > 0;) {

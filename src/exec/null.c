@@ -5,10 +5,7 @@
  */
 #include "exec/backend.h"
 
-static bool has_address(void *const *buffers, int b)
-{
-    return b >= 0 && buffers[b];
-}
+static bool has_address(void *const *buffers, int b) { return b >= 0 && buffers[b]; }
 
 static int run(Ctx *cx, void *state, const Step *step, int i, void *const *buffers)
 {
@@ -20,4 +17,4 @@ static int run(Ctx *cx, void *state, const Step *step, int i, void *const *buffe
     return fits ? SGL_OK : base_fail(cx, SGL_EINTERN, "step %d has a buffer without address", i);
 }
 
-const Backend EXEC_NULL = { .name = "null", .run = run, .computes = 0 };
+const Backend EXEC_NULL = {.name = "null", .run = run, .computes = 0};

@@ -11,7 +11,9 @@
 #include "base/clock.h"
 #include "exec/program_type.h"
 
-typedef struct ExecSlot { ExecHooks hooks; } ExecSlot;
+typedef struct ExecSlot {
+    ExecHooks hooks;
+} ExecSlot;
 
 int exec_hooks_set(Ctx *cx, ExecHooks hooks)
 {
@@ -29,7 +31,7 @@ int exec_hooks_set(Ctx *cx, ExecHooks hooks)
 static ExecHooks hooks_of(const Ctx *cx)
 {
     const ExecSlot *slot = cx->slot[CTX_EXEC];
-    return slot ? slot->hooks : (ExecHooks){ 0 };
+    return slot ? slot->hooks : (ExecHooks){0};
 }
 
 static int out_of_memory(Program *p)
@@ -45,7 +47,7 @@ static int add_copy(Program *p, int from, int to, const Node *n)
     int *args = base_arena_alloc(&p->arena, 2 * sizeof *args);
     if (!args) return out_of_memory(p);
     args[0] = from, args[1] = to;
-    Step copy = { .kind = STEP_COPY, .nargs = 2, .args = args, .bytes = bytes, .node = n };
+    Step copy = {.kind = STEP_COPY, .nargs = 2, .args = args, .bytes = bytes, .node = n};
     if (s->buffers.at[from].bytes < bytes || s->buffers.at[to].bytes < bytes)
         return base_fail(p->cx, SGL_EINTERN, "copy of %zu bytes between smaller buffers", bytes);
     return vec_push(&p->steps, copy) ? SGL_OK : out_of_memory(p);
@@ -164,15 +166,9 @@ void exec_program_free(Program *p)
     base_mem_free(p);
 }
 
-const ProgramInfo *exec_program_info(const Program *p)
-{
-    return &p->info;
-}
+const ProgramInfo *exec_program_info(const Program *p) { return &p->info; }
 
-const Graph *exec_program_graph(const Program *p)
-{
-    return p->schedule->graph;
-}
+const Graph *exec_program_graph(const Program *p) { return p->schedule->graph; }
 
 static bool same_dims(const Storage *s, const Node *n)
 {
@@ -197,7 +193,7 @@ static int check_input(const Program *p, int i, const Storage *s)
     if (s->dtype == in->node->dtype && same_dims(s, in->node)) return SGL_OK;
 
     int code = s->dtype != in->node->dtype ? SGL_EDTYPE : SGL_ESHAPE;
-    Str want = { 0 }, got = { 0 };
+    Str want = {0}, got = {0};
     ir_type_text(in->node, &want);
     storage_text(s, &got);
     if (want.failed || got.failed)

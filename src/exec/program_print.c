@@ -7,8 +7,8 @@
 #include "exec/program_type.h"
 
 static const char *const GROUP_NAMES[] = {
-    [GROUP_MAP] = "map",   [GROUP_REDUCE] = "reduce", [GROUP_CONCAT] = "concat",
-    [GROUP_DOT] = "dot",   [GROUP_INDEX] = "index",   [GROUP_ALIAS] = "alias",
+    [GROUP_MAP] = "map", [GROUP_REDUCE] = "reduce", [GROUP_CONCAT] = "concat",
+    [GROUP_DOT] = "dot", [GROUP_INDEX] = "index",   [GROUP_ALIAS] = "alias",
 };
 static const char *const STEP_NAMES[] = {
     [STEP_KERNEL] = "kernel",   [STEP_DOT] = "dot",         [STEP_GATHER] = "gather",
@@ -16,12 +16,14 @@ static const char *const STEP_NAMES[] = {
     [STEP_FOLD] = "fold",       [STEP_COPY] = "copy",
 };
 static const char *const PLACE_NAMES[] = {
-    [BUF_ARENA] = "arena", [BUF_INPUT] = "input", [BUF_OUTPUT] = "output",
+    [BUF_ARENA] = "arena",
+    [BUF_INPUT] = "input",
+    [BUF_OUTPUT] = "output",
 };
 /* Views that a step reads. */
 static const int STEP_VIEWS[] = {
-    [STEP_DOT] = 2, [STEP_GATHER] = 2, [STEP_SCATTER] = 3, [STEP_ARGSORT] = 1,
-    [STEP_CUMSUM] = 1, [STEP_FOLD] = 1, [STEP_COPY] = 0,
+    [STEP_DOT] = 2,    [STEP_GATHER] = 2, [STEP_SCATTER] = 3, [STEP_ARGSORT] = 1,
+    [STEP_CUMSUM] = 1, [STEP_FOLD] = 1,   [STEP_COPY] = 0,
 };
 
 static void put_nodes(const NodeVec *nodes, Str *out)
@@ -56,10 +58,8 @@ static void print_plan(const Program *p, Str *out)
     for (int i = 0; i < s->buffers.n; i++) {
         const Buffer *b = &s->buffers.at[i];
         base_str_fmt(out, "buffer %d %s ", i, PLACE_NAMES[b->place]);
-        if (b->place == BUF_ARENA)
-            base_str_fmt(out, "at %zu, ", b->offset);
-        else
-            base_str_fmt(out, "%d, ", b->index + 1);
+        if (b->place == BUF_ARENA) base_str_fmt(out, "at %zu, ", b->offset);
+        else base_str_fmt(out, "%d, ", b->index + 1);
         base_str_fmt(out, "%zu bytes, groups %d to %d: %%%u ", b->bytes, b->first, b->last,
                      b->node->id);
         ir_type_text(b->node, out);
@@ -113,7 +113,9 @@ void exec_program_print(const Program *p, const char *level, Str *out)
         const char *level;
         void (*print)(const Program *p, Str *out);
     } levels[] = {
-        { "fused", print_groups }, { "plan", print_plan }, { "kernels", print_kernels },
+        {"fused", print_groups},
+        {"plan", print_plan},
+        {"kernels", print_kernels},
     };
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
         if (strcmp(level, levels[i].level) == 0) levels[i].print(p, out);

@@ -51,7 +51,4 @@ void exec_storage_unref(Storage *s)
     base_mem_free(s);
 }
 
-int64_t exec_storage_live_bytes(void)
-{
-    return live;
-}
+int64_t exec_storage_live_bytes(void) { return live; }

@@ -11,7 +11,10 @@
 #include "pass/pass.h"
 #include "pass/plan.h"
 
-typedef struct Edge { int to; struct Edge *next; } Edge;
+typedef struct Edge {
+    int to;
+    struct Edge *next;
+} Edge;
 
 typedef struct Order {
     Schedule *s;
@@ -29,7 +32,7 @@ static bool add_edge(Order *o, int from, int to)
 {
     Edge *e = base_arena_alloc(&o->arena, sizeof *e);
     if (!e) return false;
-    *e = (Edge){ to, o->next[from] };
+    *e = (Edge){to, o->next[from]};
     o->next[from] = e;
     o->waits[to]++;
     return true;
@@ -190,7 +193,7 @@ static bool apply(Order *o, const int *sequence)
 
 int pass_order(PassState *st)
 {
-    Order o = { .s = st->schedule, .n = st->schedule->groups.n };
+    Order o = {.s = st->schedule, .n = st->schedule->groups.n};
     int code = SGL_OK, placed = -1;
     if (o.n == 0) return SGL_OK;
 

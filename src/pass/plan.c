@@ -15,9 +15,9 @@
 typedef struct Plan {
     Schedule *s;
     const Graph *g;
-    int end;                 /* the time of the final copies */
-    int *last;               /* by node id of a root: time of the last read; -1: never */
-    uint8_t *mark;           /* scratch of pass_reads_in_place */
+    int end;       /* the time of the final copies */
+    int *last;     /* by node id of a root: time of the last read; -1: never */
+    uint8_t *mark; /* scratch of pass_reads_in_place */
     int *by_size;
 } Plan;
 
@@ -36,10 +36,7 @@ size_t pass_node_bytes(const Node *n)
     return (bytes + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN;
 }
 
-static bool is_input(const Plan *p, const Node *root)
-{
-    return p->s->group_of[root->id] < 0;
-}
+static bool is_input(const Plan *p, const Node *root) { return p->s->group_of[root->id] < 0; }
 
 static void read_at(Plan *p, Node *n, int time)
 {
@@ -66,8 +63,12 @@ static void find_last_reads(Plan *p)
 
 static bool add_buffer(Plan *p, Node *n, BufferPlace place, int index, int first, int last)
 {
-    Buffer b = { .node = n, .place = place, .index = index, .bytes = pass_node_bytes(n),
-                 .first = first, .last = last };
+    Buffer b = {.node = n,
+                .place = place,
+                .index = index,
+                .bytes = pass_node_bytes(n),
+                .first = first,
+                .last = last};
     return vec_push(&p->s->buffers, b);
 }
 
@@ -171,8 +172,7 @@ static bool place_groups(Plan *p)
         const Group *g = &s->groups.at[t];
         if (g->kind == GROUP_ALIAS)
             s->buffer_of[g->nodes.at[0]->id] = s->buffer_of[g->ins.at[0]->id];
-        else if (!place_outs(p, t))
-            return false;
+        else if (!place_outs(p, t)) return false;
     }
     return true;
 }
@@ -206,7 +206,7 @@ static bool plan(Plan *p)
 
 int pass_plan(PassState *st)
 {
-    Plan p = { .s = st->schedule, .g = st->schedule->graph, .end = st->schedule->groups.n };
+    Plan p = {.s = st->schedule, .g = st->schedule->graph, .end = st->schedule->groups.n};
     bool done = plan(&p);
     base_mem_free(p.last);
     base_mem_free(p.mark);

@@ -1,0 +1,102 @@
+/* safetensors_save.c: writing the format.
+ *
+ * Holds: the header lists tensors in the caller's order; their bytes lie by element size, largest
+ *        first, so that each is aligned to it, behind a header padded to 8 bytes.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "io/json.h"
+#include "io/safetensors.h"
+
+enum { LENGTH_BYTES = 8, ALIGN = 8, ELEMENT_MAX = 8 };
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* `names` is scratch for n. */
+static int check_names(const SafeTensor *t, int n, const char **names, Err *e)
+{
+    for (int i = 0; i < n; i++) names[i] = t[i].name;
+    qsort(names, (size_t)n, sizeof *names, by_name);
+    for (int i = 0; i < n; i++) {
+        if (strcmp(names[i], "__metadata__") == 0)
+            return base_err_set(e, SGL_EARG, "safetensors: no tensor may be named __metadata__");
+        if (i && strcmp(names[i], names[i - 1]) == 0)
+            return base_err_set(e, SGL_EARG, "safetensors: two tensors are named '%s'", names[i]);
+    }
+    return SGL_OK;
+}
+
+/* offset[i]: where tensor i begins in the data; returns the size of the data. */
+static size_t place(const SafeTensor *t, int n, size_t *offset)
+{
+    size_t at = 0;
+    for (size_t size = ELEMENT_MAX; size > 0; size /= 2)
+        for (int i = 0; i < n; i++) {
+            if (DTYPES[t[i].dtype].bytes != size) continue;
+            offset[i] = at;
+            at += t[i].bytes;
+        }
+    return at;
+}
+
+static void put_tensor(const SafeTensor *t, size_t offset, Str *out)
+{
+    io_json_quote(t->name, out);
+    base_str_fmt(out, ":{\"dtype\":\"%s\",\"shape\":[", DTYPES[t->dtype].safetensors);
+    for (int i = 0; i < t->rank; i++)
+        base_str_fmt(out, "%s%lld", i ? "," : "", (long long)t->dims[i]);
+    base_str_fmt(out, "],\"data_offsets\":[%zu,%zu]}", offset, offset + t->bytes);
+}
+
+static void put_header(const SafeTensor *t, int n, const size_t *offset, const SafePair *pairs,
+                       int npairs, Str *out)
+{
+    base_str_put(out, "{");
+    if (npairs) base_str_put(out, "\"__metadata__\":{");
+    for (int i = 0; i < npairs; i++) {
+        if (i) base_str_put(out, ",");
+        io_json_quote(pairs[i].key, out);
+        base_str_put(out, ":");
+        io_json_quote(pairs[i].value, out);
+    }
+    if (npairs) base_str_put(out, n ? "}," : "}");
+    for (int i = 0; i < n; i++) {
+        if (i) base_str_put(out, ",");
+        put_tensor(&t[i], offset[i], out);
+    }
+    base_str_put(out, "}");
+    while (!out->failed && out->n % ALIGN) base_str_put(out, " ");
+}
+
+int io_safetensors_save(const SafeTensor *t, int n, const SafePair *pairs, int npairs, char **bytes,
+                        size_t *size, Err *e)
+{
+    const char **names = base_mem_zero((size_t)n + 1, sizeof *names);
+    size_t *offset = base_mem_zero((size_t)n + 1, sizeof *offset);
+    Str header = {0};
+    int code = SGL_ENOMEM;
+    *bytes = NULL;
+    if (names && offset && (code = check_names(t, n, names, e)) == SGL_OK) {
+        size_t data = place(t, n, offset);
+        put_header(t, n, offset, pairs, npairs, &header);
+        *size = LENGTH_BYTES + header.n + data;
+        if (!header.failed) *bytes = base_mem_alloc(*size);
+    }
+    if (*bytes) {
+        for (int i = 0; i < LENGTH_BYTES; i++) (*bytes)[i] = (char)((uint64_t)header.n >> 8 * i);
+        memcpy(*bytes + LENGTH_BYTES, header.at, header.n);
+        for (int i = 0; i < n; i++)
+            if (t[i].bytes)
+                memcpy(*bytes + LENGTH_BYTES + header.n + offset[i], t[i].data, t[i].bytes);
+    } else if (code == SGL_OK) {
+        code = SGL_ENOMEM;
+    }
+    if (code == SGL_ENOMEM) base_err_set(e, code, "safetensors: no memory for %d tensors", n);
+    base_str_free(&header);
+    base_mem_free(offset);
+    base_mem_free(names);
+    return code;
+}

@@ -8,6 +8,8 @@
 #define SGL_PASS_PASS_H
 #include "pass/schedule.h"
 
+/* Whoever fills `schedule` hands it the graph: on an error the schedule, where there is one, and
+ * else the graph is freed. */
 typedef struct PassState {
     Ctx *cx;
     Graph *graph;          /* current; each graph pass replaces it */

@@ -1,0 +1,248 @@
+/* show.c: a graph for people, one line a node, composites folded.
+ *
+ *   graph (x: f32[2, 3]) -> f32[2]        4 nodes, 1 kernel, 0 breaks
+ *     %1 = mul x, 2          : f32[2, 3]      stdin:1
+ *     %2 = gelu %1 {         : f32[2, 3]      stdin:1    composite, 8 primitives
+ *     %3 = sum %2 {dims=[2]} : f32[2]         stdin:1
+ *
+ * Constants stand where they are used; inputs go by their names. A composite whose result is
+ * needed is one line at its result; a node inside it that others read too is %line.number.
+ * Holds: nodes are the lines and the inputs, so their number in the header can be counted.
+ */
+#include <stdio.h>
+#include <string.h>
+#include "ir/print.h"
+#include "ir/text.h"
+
+typedef struct Line {
+    const Node *node;
+    uint32_t region;         /* the composite it stands for; 0: the node itself */
+    Str left, type, source;
+} Line;
+
+typedef struct Show {
+    const Graph *g;
+    Live live;
+    uint8_t *ends;           /* by id: an output or assigned value, so shown in any case */
+    uint32_t *fold;          /* by region: the outermost folded composite around it; 0: none */
+    uint32_t *line;          /* by id: number of its line, or of its composite's; 0: none */
+    VEC(Line) lines;
+    bool failed;
+} Show;
+
+static const char *text(const Str *s)
+{
+    return s->at ? s->at : "";
+}
+
+static bool inside(const Show *s, uint32_t region, uint32_t around)
+{
+    while (region > around) region = s->g->regions.at[region].parent;
+    return region == around;
+}
+
+/* Parents have smaller numbers, so one walk finds the outermost. */
+static void find_folds(Show *s)
+{
+    for (int r = 1; r < s->g->regions.n; r++) {
+        const Region *region = &s->g->regions.at[r];
+        const Node *out = region->out;
+        bool folds = out && s->live.node[out->id] && inside(s, out->region, (uint32_t)r);
+        s->fold[r] = s->fold[region->parent];
+        if (!s->fold[r] && folds) s->fold[r] = (uint32_t)r;
+    }
+}
+
+static bool inlined(const Show *s, const Node *n)
+{
+    double value;
+    return !s->ends[n->id] && ir_const_value(n, &value);
+}
+
+static void find_lines(Show *s)
+{
+    for (int id = 0; id < s->g->nodes.n; id++) {
+        const Node *n = s->g->nodes.at[id];
+        uint32_t region = s->fold[n->region];
+        if (!s->live.node[id] || n->op == OP_input) continue;
+        if (region ? s->g->regions.at[region].out != n : inlined(s, n)) continue;
+        Line l = {.node = n, .region = region};
+        if (!vec_push(&s->lines, l)) s->failed = true;
+        s->line[id] = (uint32_t)s->lines.n;
+    }
+}
+
+/* The number of a node in its composite, counting live nodes from 1. */
+static int place_inside(const Show *s, const Node *n, uint32_t region)
+{
+    int place = 0;
+    for (uint32_t id = 0; id <= n->id; id++)
+        place += s->live.node[id] && s->fold[s->g->nodes.at[id]->region] == region;
+    return place;
+}
+
+static void put_ref(const Show *s, const Node *n, Str *out)
+{
+    double value;
+    uint32_t region = s->fold[n->region];
+    if (n->op == OP_input) {
+        const char *name = s->g->inputs.at[n->attr[0]].name;
+        if (*name) base_str_put(out, name);
+        else base_str_fmt(out, "input%lld", (long long)n->attr[0] + 1);
+    } else if (s->line[n->id]) {
+        base_str_fmt(out, "%%%u", s->line[n->id]);
+    } else if (ir_const_value(n, &value)) {
+        ir_print_value((Dtype)n->dtype, value, out);
+    } else {
+        base_str_fmt(out, "%%%u.%d", s->line[s->g->regions.at[region].out->id],
+                     place_inside(s, n, region));
+    }
+}
+
+/* The type beside it says dims and dtype already. */
+static bool worth_showing(const AttrField *f)
+{
+    return f->kind != 'T' && !(f->kind == 'D' && strncmp(f->name, "dims", 4) == 0);
+}
+
+static void put_left(const Show *s, int number, Line *l)
+{
+    const Region *r = &s->g->regions.at[l->region];
+    const Node *n = l->node;
+    int nin = l->region ? r->nin : n->nin;
+    Node *const *in = l->region ? r->in : n->in;
+    const char *between = " ";
+    base_str_fmt(&l->left, "%%%d = %s", number, l->region ? r->name : OPS[n->op].name);
+    for (int i = 0; i < nin; i++) {
+        if (!s->live.node[in[i]->id]) continue;
+        base_str_put(&l->left, between);
+        put_ref(s, in[i], &l->left);
+        between = ", ";
+    }
+    if (l->region) base_str_put(&l->left, " {");
+    else ir_print_attrs(n, worth_showing, &l->left);
+}
+
+static void put_source(const Show *s, Line *l)
+{
+    Src src = l->region ? s->g->regions.at[l->region].src : l->node->src;
+    if (!src) return;
+    SrcPos pos = base_src_pos(s->g->cx, src);
+    base_str_fmt(&l->source, "%s:%d", pos.file, pos.line);
+}
+
+/* Nodes that compute the composite's result inside it, its constants too. */
+static int primitives(const Show *s, uint32_t region)
+{
+    const Graph *g = s->g;
+    int count = 0;
+    uint32_t top = g->regions.at[region].out->id;
+    uint8_t *need = base_mem_zero(top + 1, 1);
+    if (!need) return 0;
+    need[top] = 1;
+    for (uint32_t id = top + 1; id-- > 0;) {
+        const Node *n = g->nodes.at[id];
+        if (!need[id] || !(inside(s, n->region, region) || n->op == OP_const)) continue;
+        count++;
+        for (int i = 0; i < n->nin; i++) need[n->in[i]->id] = 1;
+    }
+    base_mem_free(need);
+    return count;
+}
+
+static void put_header(const Show *s, int kernels, Str *out)
+{
+    const Graph *g = s->g;
+    const char *between = "";
+    int state = 0, nodes = s->lines.n + g->inputs.n;
+    base_str_put(out, "graph (");
+    for (int i = 0; i < g->inputs.n; i++) {
+        if (g->inputs.at[i].kind == INPUT_STATE) {
+            state++;
+            continue;
+        }
+        base_str_put(out, between);
+        put_ref(s, g->inputs.at[i].node, out);
+        base_str_put(out, ": ");
+        ir_type_text(g->inputs.at[i].node, out);
+        between = ", ";
+    }
+    if (state) base_str_fmt(out, "%s%d state", *between ? "; " : "", state);
+    base_str_put(out, ") -> ");
+    for (int i = 0; i < g->outputs.n; i++) {
+        if (i) base_str_put(out, ", ");
+        ir_type_text(g->outputs.at[i].node, out);
+    }
+    base_str_fmt(out, "        %d node%s", nodes, nodes == 1 ? "" : "s");
+    if (kernels >= 0) base_str_fmt(out, ", %d kernel%s", kernels, kernels == 1 ? "" : "s");
+    base_str_put(out, ", 0 breaks\n");
+}
+
+static void put_line(const Show *s, const Line *l, const int width[3], Str *out)
+{
+    int typed = *text(&l->source) ? width[1] + 6 : 0, placed = l->region ? width[2] + 4 : 0;
+    base_str_fmt(out, "  %-*s : %-*s", width[0], text(&l->left), typed, text(&l->type));
+    base_str_fmt(out, "%-*s", placed, text(&l->source));
+    if (l->region) {
+        int n = primitives(s, l->region);
+        base_str_fmt(out, "composite, %d primitive%s", n, n == 1 ? "" : "s");
+    }
+    base_str_put(out, "\n");
+}
+
+static void put_all(Show *s, int kernels, Str *out)
+{
+    int width[3] = {0};
+    put_header(s, kernels, out);
+    for (int i = 0; i < s->lines.n; i++) {
+        Line *l = &s->lines.at[i];
+        put_left(s, i + 1, l);
+        ir_type_text(l->node, &l->type);
+        put_source(s, l);
+        const Str *columns[3] = {&l->left, &l->type, &l->source};
+        for (int c = 0; c < 3; c++)
+            if ((int)columns[c]->n > width[c]) width[c] = (int)columns[c]->n;
+    }
+    for (int i = 0; i < s->lines.n; i++) put_line(s, &s->lines.at[i], width, out);
+    for (int i = 0; i < s->g->assigns.n; i++) {
+        const GraphAssign *a = &s->g->assigns.at[i];
+        base_str_put(out, "  ");
+        put_ref(s, s->g->inputs.at[a->input].node, out);
+        base_str_put(out, " := ");
+        put_ref(s, a->value, out);
+        base_str_put(out, "\n");
+    }
+}
+
+static void mark_ends(Show *s)
+{
+    for (int i = 0; i < s->g->outputs.n; i++) s->ends[s->g->outputs.at[i].node->id] = 1;
+    for (int i = 0; i < s->g->assigns.n; i++) s->ends[s->g->assigns.at[i].value->id] = 1;
+}
+
+void ir_show(const Graph *g, int kernels, Str *out)
+{
+    Show s = {.g = g};
+    s.ends = base_mem_zero(g->nodes.n + 1, 1);
+    s.fold = base_mem_zero(g->regions.n, sizeof *s.fold);
+    s.line = base_mem_zero(g->nodes.n + 1, sizeof *s.line);
+    if (s.ends && s.fold && s.line && ir_live_find(g, &s.live)) {
+        mark_ends(&s);
+        find_folds(&s);
+        find_lines(&s);
+        put_all(&s, kernels, out);
+    } else {
+        s.failed = true;
+    }
+    if (s.failed) out->failed = true;
+    for (int i = 0; i < s.lines.n; i++) {
+        base_str_free(&s.lines.at[i].left);
+        base_str_free(&s.lines.at[i].type);
+        base_str_free(&s.lines.at[i].source);
+    }
+    vec_free(&s.lines);
+    ir_live_free(&s.live);
+    base_mem_free(s.ends);
+    base_mem_free(s.fold);
+    base_mem_free(s.line);
+}

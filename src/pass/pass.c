@@ -1,0 +1,66 @@
+/* pass.c: the pipeline, and the runner that times, verifies and shows each of its passes.
+ */
+#include <string.h>
+#include "base/clock.h"
+#include "ir/verify.h"
+#include "pass/pass.h"
+
+const Pass PASSES[] = {
+    {"simplify", pass_simplify, "fold constants, apply algebraic rules, drop dead nodes"},
+    {"fuse", pass_fuse, "group nodes into kernels"},
+    {"order", pass_order, "choose the order of the groups"},
+    {"plan", pass_plan, "give every buffer an offset in one arena"},
+    {NULL, NULL, NULL},
+};
+
+static void note_time(PassTimes *t, const char *name, double seconds, int nodes)
+{
+    if (!t || t->n == sizeof t->name / sizeof *t->name) return;
+    t->name[t->n] = name;
+    t->seconds[t->n] = seconds;
+    t->nodes[t->n++] = nodes;
+}
+
+static int run_one(const Pass *pass, PassState *st, PassTimes *times)
+{
+    double start = base_clock();
+    int status = pass->run(st);
+    if (status < 0) return status;
+    note_time(times, pass->name, base_clock() - start, st->graph->nodes.n);
+    return st->cx->knobs.value[KNOB_verify] ? ir_verify(st->graph) : SGL_OK;
+}
+
+/* A graph that no pass has scheduled yet, as a schedule without groups. */
+static int wrap(PassState *st)
+{
+    if (st->schedule) return SGL_OK;
+    st->schedule = base_mem_zero(1, sizeof *st->schedule);
+    if (!st->schedule) return base_fail(st->cx, SGL_ENOMEM, "out of memory for a schedule");
+    st->schedule->graph = st->graph;
+    return SGL_OK;
+}
+
+static const Pass *find(const char *name)
+{
+    const Pass *p = PASSES;
+    while (p->name && strcmp(p->name, name) != 0) p++;
+    return p->name ? p : NULL;
+}
+
+Schedule *pass_run(Graph *g, const char *until, PassTimes *times, PassHook hook, void *arg)
+{
+    PassState st = {.cx = g->cx, .graph = g};
+    const Pass *last = until ? find(until) : NULL;
+    int status = SGL_OK;
+    if (until && !last) status = base_fail(st.cx, SGL_EARG, "there is no pass '%s'", until);
+    for (const Pass *p = PASSES; p->name && status == SGL_OK; p++) {
+        status = run_one(p, &st, times);
+        if (status == SGL_OK && hook) hook(arg, p->name, &st);
+        if (p == last) break;
+    }
+    if (status == SGL_OK) status = wrap(&st);
+    if (status == SGL_OK) return st.schedule;
+    if (st.schedule) pass_schedule_free(st.schedule);
+    else ir_graph_free(st.graph);
+    return NULL;
+}

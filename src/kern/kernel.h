@@ -30,9 +30,14 @@
 #include "ir/graph.h"
 #include "pass/space.h"
 
-enum { KERN_ROW_MAX = 4096, KERN_LANES = 32, KERN_ROW_CHUNK = 16384, KERN_COL_BLOCK = 128 };
+enum {
+    KERN_ROW_MAX = SPACE_ROW_MAX, KERN_LANES = SPACE_LANES,
+    KERN_ROW_CHUNK = 16384, KERN_COL_BLOCK = 128
+};
 
-typedef enum KernMode { KERN_MAP, KERN_ROW, KERN_LONG, KERN_COL } KernMode;
+typedef enum KernMode {
+    KERN_MAP = LOOP_MAP, KERN_ROW = LOOP_ROW, KERN_LONG = LOOP_LONG, KERN_COL = LOOP_COL
+} KernMode;
 typedef enum KernCode {
     KI_LOAD,     /* access; elements outside its guards read `value` */
     KI_CONST,    /* value */

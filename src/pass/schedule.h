@@ -7,6 +7,7 @@
 #ifndef SGL_PASS_SCHEDULE_H
 #define SGL_PASS_SCHEDULE_H
 #include "ir/graph.h"
+#include "pass/space.h"
 
 typedef enum GroupKind {
     GROUP_MAP,      /* elementwise over one index space */
@@ -17,12 +18,24 @@ typedef enum GroupKind {
     GROUP_ALIAS     /* a reshape of a whole buffer: no step, the same bytes */
 } GroupKind;
 
+/* One kernel of a group: its loops, and the nodes it stores with where in the space each is. */
+typedef struct LoopRoot { Node *node; const IndexMap *at; } LoopRoot;
+typedef struct Loop {
+    LoopMode mode;
+    Space space;
+    int nroot;
+    const LoopRoot *root;
+    int part;               /* CONCAT: which input */
+} Loop;
+
 typedef VEC(Node *) NodeVec;
 typedef struct Group {
     GroupKind kind;
     NodeVec nodes;          /* computed inside, in id order */
     NodeVec ins;            /* materialised nodes read */
     NodeVec outs;           /* nodes of this group that others read: each has a buffer */
+    int nloop;              /* MAP, REDUCE: 1; CONCAT: one for each input; without elements 0 */
+    const Loop *loop;       /* in the schedule's arena */
 } Group;
 
 typedef enum BufferPlace { BUF_ARENA, BUF_INPUT, BUF_OUTPUT } BufferPlace;
@@ -36,9 +49,10 @@ typedef struct Buffer {
 
 typedef struct Schedule {
     Graph *graph;           /* after simplify; owned */
+    Arena arena;            /* loops and their maps */
     VEC(Group) groups;      /* in the order of execution once `order` ran */
     VEC(Buffer) buffers;
-    int *buffer_of;         /* by node id: buffer, or -1 when computed inside a kernel */
+    int *buffer_of;         /* by node id: buffer, or -1: only inside kernels */
     int *group_of;          /* by node id: group, or -1 for inputs and dead nodes */
     size_t arena_bytes;     /* peak memory of a run, known before running */
     /* State updated in place: assign a of the graph was computed straight into the input's buffer

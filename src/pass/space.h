@@ -1,31 +1,82 @@
 /* space.h: index maps: at which element each node of a group is read, as affine functions of the
- * kernel's loop variables.
+ * kernel's loop variables. `fuse` asks here whether a node can join; `lower` gets its maps here.
  *
  * In:   a set of nodes that shall become one kernel, and where the loops start (a root's dims).
  * Out:  loop variables with extents, and for each node one affine expression per dim.
  * Holds: permute, broadcast, slice, flip, pad, window and merging reshapes are always affine. A
  *        reshape that splits a dim is affine after the variable behind that dim is split in two,
- *        which is done on demand when the index is exactly that variable; otherwise the node
- *        cannot join and the caller must materialise it. Pads add guards.
- * Static dims only; symbolic graphs are bound before this pass.
+ *        which is done on demand and rewrites every map made so far; where that is impossible the
+ *        node cannot join and the caller must materialise it. Pads add guards. Dims of size 1
+ *        have no variable.
+ * Static dims only; symbolic graphs are bound before this pass. No dim here is 0.
  */
 #ifndef SGL_PASS_SPACE_H
 #define SGL_PASS_SPACE_H
 #include "ir/graph.h"
 
-enum { SPACE_MAX_VARS = 12, SPACE_MAX_GUARDS = 8 };
+enum {
+    SPACE_MAX_VARS = 12,
+    SPACE_MAX_GUARDS = 12,     /* so that any one pad fits */
+    SPACE_ROW_MAX = 4096,      /* longest row that is one tile */
+    SPACE_LANES = 32           /* reductions shorter than this have the same bits in any order */
+};
+
+/* The ways to walk a space; KernMode in kernel.h says what each means. */
+typedef enum LoopMode { LOOP_MAP, LOOP_ROW, LOOP_LONG, LOOP_COL } LoopMode;
 
 typedef struct Affine { int64_t base, coef[SPACE_MAX_VARS]; } Affine;
 typedef struct Guard { Affine at; int64_t lo, hi; } Guard;     /* inside when lo <= at < hi */
 typedef struct IndexMap {
-    int rank;
-    Affine dim[OP_MAX_RANK];       /* position in the node's own dims */
-    int nguard;
-    Guard guard[SPACE_MAX_GUARDS]; /* all must hold where the node is really read */
+    int rank, nguard;
+    Affine *dim;                   /* position in the node's own dims */
+    Guard *guard;                  /* all must hold where the node is really read */
 } IndexMap;
 typedef struct Space {
     int nvar;
     int64_t extent[SPACE_MAX_VARS];
     bool reduced[SPACE_MAX_VARS];  /* belongs to reduced dims */
 } Space;
+
+/* A space under construction with the maps made over it. The maps live in the arena. */
+typedef struct SpaceMaps {
+    Space space;
+    Arena *arena;                  /* borrowed */
+    bool frozen;                   /* variables may not be split any more */
+    VEC(IndexMap *) made;
+} SpaceMaps;
+
+/* Results: 1 made, 0 this cannot be expressed (nothing else went wrong), negative no memory. */
+
+/* Adds one variable for each dim of n that is not 1 and whose axis is in `axes` (a bit each). */
+bool pass_space_add(SpaceMaps *m, const Node *n, unsigned axes, bool reduced);
+/* The map of n whose dims are the variables from `first` on, in order. */
+int pass_space_identity(SpaceMaps *m, const Node *n, int first, IndexMap **out);
+/* The map of the input of movement node n (no concat, no fold) that is itself read at `at`. */
+int pass_space_through(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap **out);
+/* The map of the input of reduction n: kept dims come from `at`, the reduced dims are the reduced
+ * variables of the space, row-major. */
+int pass_space_reduce(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap **out);
+/* Cuts variable v in two: the outer keeps its place, the inner of extent `inner` follows. */
+bool pass_space_split(SpaceMaps *m, int v, int64_t inner);
+void pass_space_free(SpaceMaps *m);
+
+/* Row-major element offset of n when read at `at`. */
+Affine pass_space_linear(const Node *n, const IndexMap *at);
+bool pass_space_same(const Space *s, const IndexMap *a, const IndexMap *b);
+/* Does `at` visit each element of n exactly once while the variables of its level run: all
+ * variables, or the kept ones when it depends on no reduced variable? */
+bool pass_space_covers(const Space *s, const Node *n, const IndexMap *at);
+bool pass_space_on_reduced(const Space *s, const IndexMap *at);
+int64_t pass_space_count(const Space *s, bool reduced);   /* points of one kind of variables */
+/* Reduced axes of a reduction, a bit each; the number of elements each result takes. */
+unsigned pass_reduce_axes(const Node *n);
+int64_t pass_reduce_length(const Node *n);
+
+/* x as a strided window on the node below its movement ops, as far as that needs no guards and
+ * one stride a dim; `contiguous`: as far as the window is also row-major without gaps. */
+typedef struct StridedView {
+    Node *base;
+    int64_t offset, stride[OP_MAX_RANK];
+} StridedView;
+int pass_space_view(Node *x, bool contiguous, Arena *scratch, StridedView *out);
 #endif

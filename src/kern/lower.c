@@ -1,0 +1,156 @@
+/* lower.c: from a group of the schedule to the steps that compute it.
+ *
+ * In:   a schedule after `plan`: groups with loops, a buffer for each node in memory.
+ * Out:  steps with kernels and views, everything in the given arena.
+ * Holds: a group whose results have no elements gives no step.
+ */
+#include "kern/lower.h"
+
+/* ---- kernels ---- */
+
+/* Where the loop's part begins along the concatenated dim. */
+static Affine root_position(const Lower *l, const LoopRoot *root, Node **memory)
+{
+    const Group *g = &l->s->groups.at[l->group];
+    *memory = root->node;
+    if (g->kind != GROUP_CONCAT)
+        return pass_space_linear(root->node, root->at);
+    Node *concat = *memory = g->outs.at[0];
+    int axis = (int)ir_attr_int(concat, 0);
+    Affine at = pass_space_linear(concat, root->at);
+    int64_t start = 0;
+    for (int i = 0; i < l->loop->part; i++)
+        start += concat->in[i]->dims[axis];
+    for (int i = axis + 1; i < concat->rank; i++)
+        start *= concat->dims[i];
+    at.base += start;
+    return at;
+}
+
+static int lower_root(Lower *l, const LoopRoot *root)
+{
+    Node *memory;
+    bool two_stages = l->loop->mode == LOOP_LONG || l->loop->mode == LOOP_COL;
+    bool each = !two_stages || pass_space_on_reduced(&l->loop->space, root->at);
+    int stage = each ? LOWER_EACH : LOWER_END_STAGE;
+    Affine at = root_position(l, root, &memory);
+    int value = kern_lower_value(l, root->node, root->at, stage);
+    return value < 0 ? value : kern_lower_store(l, memory, at, value, stage);
+}
+
+static int lower_loop(const Schedule *s, int group, const Loop *loop, Arena *arena, StepVec *out)
+{
+    Lower l = { .s = s, .group = group, .loop = loop, .arena = arena };
+    Step step = { .kind = STEP_KERNEL, .node = s->groups.at[group].outs.at[0] };
+    int rc = 0;
+    l.maps = (SpaceMaps){ .space = loop->space, .arena = &l.scratch, .frozen = true };
+    for (int i = 0; i < loop->nroot && rc >= 0; i++)
+        rc = lower_root(&l, &loop->root[i]);
+    if (rc >= 0)
+        rc = kern_lower_finish(&l, &step);
+    if (rc >= 0 && !vec_push(out, step))
+        rc = SGL_ENOMEM;
+    pass_space_free(&l.maps);
+    base_map_free(&l.values);
+    base_map_free(&l.known);
+    vec_free(&l.inst[0]);
+    vec_free(&l.inst[1]);
+    vec_free(&l.access);
+    vec_free(&l.args);
+    base_arena_free(&l.scratch);
+    return rc < 0 ? rc : 0;
+}
+
+static int lower_loops(const Schedule *s, int group, Arena *arena, StepVec *out)
+{
+    const Group *g = &s->groups.at[group];
+    int rc = 0;
+    for (int i = 0; i < g->nloop && rc == 0; i++)
+        rc = lower_loop(s, group, &g->loop[i], arena, out);
+    return rc;
+}
+
+/* ---- the other steps ---- */
+
+static View whole(const Schedule *s, const Node *n)
+{
+    View v = { .buffer = s->buffer_of[n->id], .dtype = (Dtype)n->dtype, .rank = n->rank };
+    int64_t stride = 1;
+    for (int i = n->rank - 1; i >= 0; stride *= n->dims[i--]) {
+        v.extent[i] = n->dims[i];
+        v.stride[i] = stride;
+    }
+    return v;
+}
+
+static int view_of(const Schedule *s, Node *x, bool contiguous, View *v)
+{
+    Arena scratch = { 0 };
+    StridedView at;
+    int rc = pass_space_view(x, contiguous, &scratch, &at);
+    base_arena_free(&scratch);
+    if (rc < 0)
+        return rc;
+    *v = whole(s, x);
+    v->buffer = s->buffer_of[at.base->id];
+    v->offset = at.offset;
+    for (int i = 0; i < x->rank && !contiguous; i++)
+        v->stride[i] = at.stride[i];
+    return 0;
+}
+
+static int push_step(const Schedule *s, const Node *n, Step step, StepVec *out)
+{
+    int rc = 0;
+    if (ir_count(n) == 0)
+        return 0;
+    step.node = n;
+    step.out = whole(s, n);
+    for (int i = 0; i < n->nin && rc == 0; i++)
+        rc = view_of(s, n->in[i], step.kind != STEP_DOT, &step.view[i]);
+    return rc == 0 && !vec_push(out, step) ? SGL_ENOMEM : rc;
+}
+
+static int lower_dot(const Schedule *s, int group, Arena *arena, StepVec *out)
+{
+    (void)arena;
+    return push_step(s, s->groups.at[group].outs.at[0], (Step){ .kind = STEP_DOT }, out);
+}
+
+/* Which attributes of an index op say its axis and its flag; -1: none. */
+static const struct IndexOp { int op; StepKind kind; int axis, flag; } INDEX_OPS[] = {
+    { OP_gather, STEP_GATHER, 0, -1 },   { OP_scatter_add, STEP_SCATTER, 0, -1 },
+    { OP_argsort, STEP_ARGSORT, 0, 1 },  { OP_cumsum, STEP_CUMSUM, 0, 1 },
+    { OP_fold, STEP_FOLD, -1, -1 },
+};
+
+static int lower_index(const Schedule *s, int group, Arena *arena, StepVec *out)
+{
+    (void)arena;
+    const Node *n = s->groups.at[group].outs.at[0];
+    const struct IndexOp *row = INDEX_OPS;
+    while (row->op != n->op)
+        row++;
+    Step step = { .kind = row->kind };
+    step.axis = row->axis < 0 ? 0 : (int)ir_attr_int(n, row->axis);
+    step.flag = row->flag < 0 ? 0 : (int)ir_attr_int(n, row->flag);
+    return push_step(s, n, step, out);
+}
+
+static int lower_alias(const Schedule *s, int group, Arena *arena, StepVec *out)
+{
+    (void)s, (void)group, (void)arena, (void)out;
+    return 0;
+}
+
+typedef int (*GroupFn)(const Schedule *s, int group, Arena *arena, StepVec *out);
+static const GroupFn BY_KIND[] = {
+    [GROUP_MAP] = lower_loops, [GROUP_REDUCE] = lower_loops, [GROUP_CONCAT] = lower_loops,
+    [GROUP_DOT] = lower_dot,   [GROUP_INDEX] = lower_index,  [GROUP_ALIAS] = lower_alias,
+};
+
+int kern_lower(const Schedule *s, int group, Arena *arena, StepVec *out)
+{
+    int rc = BY_KIND[s->groups.at[group].kind](s, group, arena, out);
+    return rc == SGL_ENOMEM ? base_fail(s->graph->cx, rc, "lower: no memory for a kernel") : rc;
+}

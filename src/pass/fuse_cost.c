@@ -1,0 +1,100 @@
+/* fuse_cost.c: when computing a value again is cheaper than keeping it.
+ *
+ * In:   nodes with their reads.
+ * Out:  a cost for each node and the decision of the cost model, pass_fuse_recompute.
+ * The unit is one vectorised operation on data in cache. What an elementwise op costs is read off
+ * its row of op.def: a new op needs no entry here.
+ */
+#include "pass/fuse.h"
+#include <string.h>
+
+/* Measured on row kernels that do not fit a cache; memory is shared by all threads. */
+enum { COST_LOAD = 2, COST_STORE = 3, COST_OP = 1, COST_DIVIDE = 4, COST_CALL = 12, COST_RAND = 20,
+       COST_KERNEL = 2000, COST_MAX = 10000 };
+
+/* Names in a value's text that are one or two instructions rather than a polynomial. */
+static const struct { const char *text; int cost; } PRICES[] = {
+    { "m_abs", COST_OP },    { "m_floor", COST_OP },    { "m_ceil", COST_OP },
+    { "m_rint", COST_OP },   { "m_sqrt", COST_DIVIDE }, { "m_", COST_CALL },
+    { "/", COST_DIVIDE },
+};
+
+static int op_cost(const OpInfo *op)
+{
+    for (size_t i = 0; i < sizeof PRICES / sizeof *PRICES; i++)
+        if (strstr(op->value, PRICES[i].text) != NULL)
+            return PRICES[i].cost;
+    return COST_OP;
+}
+
+static int own_cost(const Node *n)
+{
+    Family family = ir_op(n)->family;
+    if (ir_family_elementwise(family))
+        return op_cost(ir_op(n));
+    if (n->op == OP_rand)
+        return COST_RAND;
+    return family == FAM_cast ? COST_OP : 0;
+}
+
+static bool is_buffer(const Node *n)
+{
+    Family family = ir_op(n)->family;
+    return n->op == OP_input || n->op == OP_concat || n->op == OP_fold || family == FAM_reduce ||
+           family == FAM_dot || family == FAM_index;
+}
+
+static void cost_node(FuseNode *of, const Node *n)
+{
+    FuseNode *to = &of[n->id];
+    if (is_buffer(n)) {
+        to->loads = COST_LOAD;
+        return;
+    }
+    to->ops = own_cost(n);
+    for (int i = 0; i < n->nin && n->op != OP_rand; i++) {
+        const FuseNode *in = &of[n->in[i]->id];
+        bool repeats = ir_count(n->in[i]) < ir_count(n);     /* then it stays in cache */
+        to->ops += in->ops;
+        to->loads += repeats ? 0 : in->loads;
+    }
+    if (to->ops > COST_MAX)
+        to->ops = COST_MAX;
+    if (to->loads > COST_MAX)
+        to->loads = COST_MAX;
+}
+
+void pass_fuse_costs(Fuse *f)
+{
+    for (int i = 0; i < f->graph->nodes.n; i++)
+        cost_node(f->of, f->graph->nodes.at[i]);
+}
+
+/* How often the value is computed for this read. Row kernels compute what does not change along
+ * the row once a row. */
+static double evaluations(const Fuse *f, const Read *r)
+{
+    const FuseGroup *g = &f->groups.at[pass_fuse_group(f, r->group)];
+    const Space *s = &g->maps.space;
+    double kept = (double)pass_space_count(s, false), row = (double)pass_space_count(s, true);
+    bool once = g->mode == LOOP_MAP || pass_space_on_reduced(s, r->at) ||
+                (g->mode == LOOP_COL && (r->stage & STAGE_EACH));
+    return once ? kept * row : kept;
+}
+
+bool pass_fuse_recompute(const Fuse *f, const Node *n)
+{
+    const FuseNode *of = &f->of[n->id];
+    double count = (double)ir_count(n), times = 0, each = of->ops + of->loads;
+    double load = COST_LOAD * (double)DTYPES[n->dtype].bytes / 4;
+    double store = COST_STORE * (double)DTYPES[n->dtype].bytes / 4;
+    bool repeats = true;
+    for (const Read *r = of->reads; r != NULL; r = r->next) {
+        double here = evaluations(f, r);
+        repeats = repeats && here > count;
+        times += here;
+    }
+    if (repeats)                                             /* small values are read from cache */
+        load = COST_OP;
+    return times * each <= count * (each + store) + times * load + COST_KERNEL;
+}

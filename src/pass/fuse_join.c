@@ -1,0 +1,125 @@
+/* fuse_join.c: which group may take a node in, and as what.
+ *
+ * In:   a node and a read of it.
+ * Out:  yes or no; a yes for a reduction may turn the group's loops into those of a reduction.
+ * The order of additions is fixed by the shape (rules N2 and N3 of kernel.h), so it decides the
+ * mode: row order in ROW and LONG loops, column order in COL loops.
+ */
+#include "pass/fuse.h"
+
+LoopMode pass_fuse_mode(const Node *n, bool *small)
+{
+    int64_t length = pass_reduce_length(n);
+    int rank = n->in[0]->rank;
+    bool last = rank > 0 && pass_reduce_axes(n) >> (rank - 1) & 1;
+    *small = length < SPACE_LANES;
+    if (!last || *small)
+        return LOOP_COL;
+    return length <= SPACE_ROW_MAX ? LOOP_ROW : LOOP_LONG;
+}
+
+static bool has_room(const FuseGroup *g)
+{
+    return (g->kind == GROUP_MAP || g->kind == GROUP_REDUCE) && g->concat < 0 &&
+           g->sites < FUSE_MAX_SITES;
+}
+
+/* Does its group read n elsewhere too? */
+static bool only_read(const Fuse *f, const Node *n, const Read *r)
+{
+    int group = pass_fuse_group(f, r->group);
+    for (const Read *o = f->of[n->id].reads; o != NULL; o = o->next)
+        if (o != r && pass_fuse_group(f, o->group) == group)
+            return false;
+    return true;
+}
+
+int pass_fuse_host_value(Fuse *f, Node *n, const Read *r)
+{
+    const FuseGroup *g = &f->groups.at[pass_fuse_group(f, r->group)];
+    return r->at != NULL && has_room(g) && pass_space_covers(&g->maps.space, n, r->at) &&
+           only_read(f, n, r);
+}
+
+static bool is_row(const Node *n)
+{
+    int rank = n->in[0]->rank;
+    return rank > 0 && pass_reduce_length(n) <= SPACE_ROW_MAX &&
+           pass_reduce_axes(n) >> (rank - 1) & 1;
+}
+
+/* The reduced variables are there already: do the orders agree, and is n read when it is known? */
+static bool joins_reduction(FuseGroup *g, const Node *n, const Read *r)
+{
+    const Space *s = &g->maps.space;
+    bool small, early = r->stage & STAGE_EACH;
+    LoopMode mode = pass_fuse_mode(n, &small);
+    bool turns = g->small && early && is_row(n);     /* a short row may still be a tile */
+    bool fits = g->mode == LOOP_ROW ? small || mode == LOOP_ROW
+                                    : turns || (mode == g->mode && !early);
+    IndexMap *trial;
+    if (!fits || pass_space_on_reduced(s, r->at) || !pass_space_covers(s, n, r->at) ||
+        pass_space_count(s, true) != pass_reduce_length(n) ||
+        pass_space_reduce(&g->maps, n, r->at, &trial) != 1)
+        return false;
+    if (turns) {
+        g->small = false;
+        g->mode = LOOP_ROW;
+    }
+    return true;
+}
+
+/* A map over exactly the kept dims gets the reduced dims as new variables; what it computed so far
+ * comes after the reduction. */
+static bool grows_reduction(FuseGroup *g, const Node *n, const Read *r)
+{
+    Space *s = &g->maps.space;
+    int nvar = s->nvar;
+    if (!pass_space_covers(s, n, r->at))
+        return false;
+    if (!pass_space_add(&g->maps, n->in[0], pass_reduce_axes(n), true)) {
+        s->nvar = nvar;
+        return false;
+    }
+    g->mode = pass_fuse_mode(n, &g->small);
+    return true;
+}
+
+static bool is_used(const IndexMap *at, int v)
+{
+    for (int i = 0; i < at->rank; i++)
+        if (at->dim[i].coef[v] != 0)
+            return true;
+    return false;
+}
+
+/* A map that reads n broadcast along some variables takes them for the row that n reduces. */
+static bool becomes_row(FuseGroup *g, const Node *n, const Read *r)
+{
+    Space *s = &g->maps.space;
+    bool fits = is_row(n) && pass_reduce_length(n) > 1;
+    for (int v = 0; v < s->nvar; v++)
+        s->reduced[v] = fits && !is_used(r->at, v);
+    fits = fits && pass_space_count(s, true) == pass_reduce_length(n) &&
+           pass_space_covers(s, n, r->at);
+    IndexMap *trial;
+    fits = fits && pass_space_reduce(&g->maps, n, r->at, &trial) == 1;
+    for (int v = 0; v < s->nvar; v++)
+        s->reduced[v] = fits && s->reduced[v];
+    if (fits)
+        g->mode = LOOP_ROW;
+    return fits;
+}
+
+int pass_fuse_host_reduce(Fuse *f, Node *n, const Read *r)
+{
+    FuseGroup *g = &f->groups.at[pass_fuse_group(f, r->group)];
+    if (r->at == NULL || !has_room(g) || !only_read(f, n, r) || r->at->nguard > 0)
+        return 0;
+    if (g->mode != LOOP_MAP)
+        return joins_reduction(g, n, r);
+    if (!grows_reduction(g, n, r) && !becomes_row(g, n, r))
+        return 0;
+    g->kind = GROUP_REDUCE;
+    return 1;
+}

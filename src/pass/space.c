@@ -281,7 +281,8 @@ int pass_space_through(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap
     if (map == NULL)
         return SGL_ENOMEM;
     map->nguard = at->nguard;
-    memcpy(map->guard, at->guard, (size_t)at->nguard * sizeof *at->guard);
+    for (int g = 0; g < at->nguard; g++)
+        map->guard[g] = at->guard[g];
     *out = map;
     int rc = THROUGH[n->op](m, n, at, map);
     if (rc != 1)

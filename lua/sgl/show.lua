@@ -12,6 +12,7 @@ local core = require "sgl.core"
 local show = {}
 
 local WIDTH, MOST, EDGE = 100, 1000, 3
+local CUT = 2 * EDGE + 1          -- what a long dim shows: both edges and the gap
 local GAP = "…"
 
 -- How the floats are written: a format string for the finite ones.
@@ -52,7 +53,7 @@ end
 -- The edges of every long dim, in place of the whole.
 local function edges(t)
   for axis, size in ipairs(t.shape) do
-    if size > 2 * EDGE then
+    if size > CUT then
       t = api.root.cat({ t:narrow(axis, 1, EDGE), t:narrow(axis, -EDGE, EDGE) }, axis)
     end
   end
@@ -95,13 +96,13 @@ end
 
 function Writer:block(lines, list, axis, label, margin)
   local rank, n = #self.shape, self.shape[axis]
-  local rows = positions(n, self.cut and 2 * EDGE + 1 or n)
+  local rows = positions(n, self.cut and CUT or n)
   for _, p in ipairs(rows) do
     local item = p ~= 0 and list[self:at(axis, p)]
     if p == 0 then
       lines[#lines + 1] = margin .. "  " .. GAP
     elseif axis == rank - 1 then
-      lines[#lines + 1] = margin .. self:row(item, self.columns)
+      lines[#lines + 1] = margin .. self:row(item, self.cut and math.min(self.columns, CUT) or self.columns)
     else
       local name = label == "" and tostring(p) or label .. ", " .. p
       if axis == rank - 2 then lines[#lines + 1] = ("  [%s]"):format(name) end
@@ -114,7 +115,7 @@ end
 function Writer:wrapped(lines, list)
   local each = math.max(1, self.columns)
   local cells = {}
-  for _, p in ipairs(positions(self.shape[1], self.cut and 2 * EDGE + 1 or self.shape[1])) do
+  for _, p in ipairs(positions(self.shape[1], self.cut and CUT or self.shape[1])) do
     local text = p == 0 and GAP or self.format(list[self:at(1, p)])
     cells[#cells + 1] = (" "):rep(self.width - (p == 0 and 1 or #text)) .. text
   end
@@ -152,8 +153,8 @@ function show.text(t)
   local lines = { head }
   if t.ndim > 1 then
     w:block(lines, list, 1, "", "")
-  elseif math.min(t.shape[1], w.cut and 2 * EDGE + 1 or count) <= w.columns - 1 then
-    return head .. " " .. w:row(list, w.cut and 2 * EDGE + 1 or count)
+  elseif (w.cut and CUT or count) <= w.columns - 1 then
+    return head .. " " .. w:row(list, w.cut and CUT or count)
   else
     w:wrapped(lines, list)
   end

@@ -127,15 +127,30 @@ static void count(Program *p, double start)
     info->compile_seconds = base_clock() - start;
 }
 
+static int check_static(const Graph *g)
+{
+    for (int i = 0; i < g->nodes.n; i++) {
+        const Node *n = g->nodes.at[i];
+        if (ir_is_static(n)) continue;
+        base_fail(g->cx, SGL_EUNSUP,
+                  "%%%u (%s) has a dim that is not a number: bind the symbols "
+                  "before compiling",
+                  n->id, ir_op(n)->name);
+        return SGL_EUNSUP;
+    }
+    return SGL_OK;
+}
+
 Program *exec_compile(Graph *g)
 {
     double start = base_clock();
     if (!g) return NULL;
     Ctx *cx = g->cx;
     ExecHooks hooks = hooks_of(cx);
-    Program *p = base_mem_zero(1, sizeof *p);
-    if (!p) {
+    Program *p = NULL;
+    if (check_static(g) == SGL_OK && !(p = base_mem_zero(1, sizeof *p)))
         base_fail(cx, SGL_ENOMEM, "no memory for a program");
+    if (!p) {
         ir_graph_free(g);
         return NULL;
     }

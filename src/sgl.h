@@ -1,0 +1,106 @@
+/* sgl.h: the C interface: run graphs from C, or from any language that can call C.
+ *
+ *     sgl_context *cx = sgl_open(NULL);
+ *     sgl_program *step = sgl_parse(cx, text);
+ *     const sgl_array in[2] = { sgl_f32(pixels, 2, (int64_t[]){64, 64}),
+ *                               sgl_i32(labels, 1, (int64_t[]){64}) };
+ *     float loss;
+ *     sgl_array out[1] = { sgl_f32(&loss, 0, NULL) };
+ *     if (!step || sgl_run(step, 2, in, 1, out) < 0) fprintf(stderr, "%s\n", sgl_error(cx));
+ *     sgl_close(cx);
+ *
+ * Errors: functions return 0 or more on success; NULL or a negative sgl_status on failure, with a
+ *         text in the context that stays until the next call on it. Nothing is printed, nothing
+ *         aborts.
+ * Ownership: a context owns its programs. Arrays belong to the caller and are borrowed for the
+ *         length of a call. Strings that are returned belong to the library.
+ * Threads: a context and its programs are used by one thread at a time; two contexts may be used
+ *         at the same time. sgl_interrupt may be called from anywhere, a signal handler included.
+ */
+#ifndef SGL_H
+#define SGL_H
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SGL_API __attribute__((visibility("default")))
+#define SGL_VERSION "0.1.0"
+
+/* Stable; sgl_status_name and sgl_status_text say what each means. */
+#define SGL_STATUS(X)                                                                             \
+    X(SGL_ENOMEM, -1) X(SGL_ESHAPE, -2) X(SGL_EDTYPE, -3) X(SGL_EARG, -4) X(SGL_EINDEX, -5)       \
+    X(SGL_EFILE, -6) X(SGL_EFORMAT, -7) X(SGL_EPARSE, -8) X(SGL_EVERIFY, -9) X(SGL_EGRAD, -10)    \
+    X(SGL_ECLOSED, -11) X(SGL_EKNOB, -12) X(SGL_EUNSUP, -13) X(SGL_ENUMERIC, -14)                 \
+    X(SGL_ESTATE, -15) X(SGL_EINTR, -16) X(SGL_EINTERN, -17)
+#ifndef SGL_BASE_ERR_H           /* inside the library the codes come from its own table */
+#define SGL_STATUS_ITEM(name, number) name = number,
+typedef enum sgl_status { SGL_OK = 0, SGL_STATUS(SGL_STATUS_ITEM) } sgl_status;
+#undef SGL_STATUS_ITEM
+#endif
+
+/* Element types. A bool is one byte, 0 or 1; f16 and bf16 are their bits. */
+typedef enum sgl_dtype {
+    SGL_BOOL, SGL_U8, SGL_I32, SGL_I64, SGL_F16, SGL_BF16, SGL_F32, SGL_F64
+} sgl_dtype;
+
+enum { SGL_RANK_MAX = 12 };
+
+/* A contiguous row-major array in the caller's memory. */
+typedef struct sgl_array {
+    sgl_dtype dtype;
+    int rank;
+    int64_t dims[SGL_RANK_MAX];
+    void *data;                  /* an input's is only read */
+} sgl_array;
+
+typedef struct sgl_context sgl_context;
+typedef struct sgl_program sgl_program;
+
+/* `settings`: NULL or words such as "threads=2 isa=avx2", over those of the environment (SGL_…).
+ * NULL on failure; sgl_error(NULL) then tells why, in the calling thread. */
+SGL_API sgl_context *sgl_open(const char *settings);
+SGL_API void sgl_close(sgl_context *cx);             /* and its programs; NULL is allowed */
+SGL_API int sgl_set(sgl_context *cx, const char *setting, const char *value);
+SGL_API void sgl_interrupt(sgl_context *cx);         /* the running program stops: SGL_EINTR */
+
+/* The last error: its text ("" if none), a way out ("" if none is known), its code (0 if none). */
+SGL_API const char *sgl_error(const sgl_context *cx);
+SGL_API const char *sgl_error_hint(const sgl_context *cx);
+SGL_API int sgl_error_code(const sgl_context *cx);
+SGL_API const char *sgl_status_name(int code);       /* "SGL_ESHAPE" */
+SGL_API const char *sgl_status_text(int code);       /* "shapes do not fit" */
+SGL_API const char *sgl_version(void);
+
+/* Arrays over the caller's memory. sgl_view takes any dtype, and memory that may not be written
+ * (for inputs). A rank outside [0, SGL_RANK_MAX] gives an array that no call accepts. */
+SGL_API sgl_array sgl_bool(uint8_t *data, int rank, const int64_t *dims);
+SGL_API sgl_array sgl_u8(uint8_t *data, int rank, const int64_t *dims);
+SGL_API sgl_array sgl_i32(int32_t *data, int rank, const int64_t *dims);
+SGL_API sgl_array sgl_i64(int64_t *data, int rank, const int64_t *dims);
+SGL_API sgl_array sgl_f32(float *data, int rank, const int64_t *dims);
+SGL_API sgl_array sgl_f64(double *data, int rank, const int64_t *dims);
+SGL_API sgl_array sgl_view(sgl_dtype dtype, const void *data, int rank, const int64_t *dims);
+
+/* Compiles the text form of a graph. The program belongs to the context. Its state starts at 0. */
+SGL_API sgl_program *sgl_parse(sgl_context *cx, const char *text);
+SGL_API void sgl_program_free(sgl_program *p);       /* before its context ends; NULL is allowed */
+
+/* What a program takes, gives and keeps. */
+typedef enum sgl_port { SGL_INPUT, SGL_OUTPUT, SGL_STATE } sgl_port;
+SGL_API int sgl_count(const sgl_program *p, sgl_port port);
+SGL_API const char *sgl_name(const sgl_program *p, sgl_port port, int i);    /* NULL: no such */
+SGL_API sgl_array sgl_type(const sgl_program *p, sgl_port port, int i);      /* data is NULL */
+
+/* Runs the program: all inputs and all outputs, in order. Writes the outputs' data and updates the
+ * state; on an error no output is written, and state may have changed. */
+SGL_API int sgl_run(sgl_program *p, int nin, const sgl_array *in, int nout, sgl_array *out);
+/* Copies state number i from or to the caller's array. */
+SGL_API int sgl_state_read(sgl_program *p, int i, sgl_array *to);
+SGL_API int sgl_state_write(sgl_program *p, int i, const sgl_array *from);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

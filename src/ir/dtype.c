@@ -50,7 +50,7 @@ static uint16_t half_from(HalfFormat f, double value)
     frexp(size, &exponent);
     exponent--;                                   /* size is in [2^exponent, 2^(exponent+1)) */
     if (exponent > f.bias) return sign | inf;
-    bool normal = exponent >= 1 - f.bias;
+    bool normal = size != 0 && exponent >= 1 - f.bias;
     if (!normal) exponent = 1 - f.bias;
     /* The fraction as an integer; a carry out of it moves into the exponent by itself. */
     uint32_t bits = (uint32_t)rint(ldexp(size, f.fraction - exponent));

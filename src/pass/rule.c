@@ -81,6 +81,12 @@ static bool never_negative(const Node *x, int depth)
 /* Deep enough for a standard deviation. */
 static bool no_sign(const Node *x) { return never_negative(x, 8); }
 
+/* A sum starts from 0, and 0 + -0 is 0. */
+static bool no_minus_zero(const Node *x)
+{
+    return x->op == OP_sum || x->op == OP_cumsum || no_sign(x);
+}
+
 /* What takes the place of a node */
 
 static Node *x_itself(Node *n) { return n->in[0]; }
@@ -167,6 +173,7 @@ const Rule PASS_ELEMENT_RULES[] = {
     {OP_logical_xor, constant, variable, swapped, "constants stand second"},
 
     {OP_add, NULL, adds_nothing, x_itself, "x + -0 = x; for integers x + 0. But -0 + 0 is 0"},
+    {OP_add, no_minus_zero, plus_zero, x_itself, "x + 0 = x where x cannot be -0"},
     {OP_sub, NULL, plus_zero, x_itself, "x - 0 = x, also for -0"},
     {OP_mul, NULL, one, x_itself, "x·1 = x"},
     {OP_mul, NULL, int_zero, y_itself, "x·0 = 0 for integers; inf·0 is NaN"},

@@ -29,7 +29,7 @@ static DimTable *table_made(Ctx *cx)
 {
     if (!cx->slot[CTX_DIMS]) {
         cx->slot[CTX_DIMS] = base_mem_zero(1, sizeof(DimTable));
-        cx->slot_free[CTX_DIMS] = table_free;
+        cx->slot_free[CTX_DIMS] = cx->slot[CTX_DIMS] ? table_free : NULL;
     }
     return cx->slot[CTX_DIMS];
 }

@@ -3,7 +3,9 @@
  * Holds: it depends on what is computed from the inputs, by their position, kind and type; not on
  *        names, ids, sources, regions, or the order in which nodes were made.
  */
+#include <string.h>
 #include "ir/attr.h"
+#include "ir/dim_table.h"
 #include "ir/text.h"
 
 static uint64_t mix(uint64_t h, uint64_t word)
@@ -11,14 +13,15 @@ static uint64_t mix(uint64_t h, uint64_t word)
     return base_hash(h, &word, sizeof word);
 }
 
-/* An expression's number is the context's own, so its text stands for it. */
+/* An expression's number is the context's own, so its parts stand for it. */
 static uint64_t mix_dim(uint64_t h, const Ctx *cx, Dim d)
 {
-    if (ir_dim_is_const(d)) return mix(h, (uint64_t)d);
-    Str s = {0};
-    ir_dim_text(cx, d, &s);
-    h = base_hash(h, s.at, s.n);
-    base_str_free(&s);
+    DimExpr e = ir_dim_expr(cx, d);
+    h = mix(mix(h, (uint64_t)e.constant), (uint64_t)e.n);
+    for (int i = 0; i < e.n; i++) {
+        const DimSymbol *s = ir_dim_symbol_at(cx, (int)e.term[i].symbol);
+        h = base_hash(mix(h, (uint64_t)e.term[i].by), s->name, strlen(s->name));
+    }
     return h;
 }
 

@@ -181,6 +181,7 @@ static bool read_source(Parser *p)
     }
     ok = ok && ir_scan_need(&p->s, ":") && ir_scan_int(&p->s, &line);
     if (ok && (line < 0 || line > INT32_MAX)) ok = ir_scan_fail(&p->s, "no such line");
+    if (file.failed) ok = no_memory(p);
     if (ok) p->g->src = base_src(p->g->cx, file.at ? file.at : "", (int)line);
     if (ok && !p->g->src) ok = no_memory(p);
     base_str_free(&file);
@@ -335,7 +336,7 @@ static bool parse_all(Parser *p)
 
 Graph *ir_parse(Ctx *cx, const char *text)
 {
-    Parser p = {.s = {cx, text, text, 1}, .g = ir_graph_new(cx)};
+    Parser p = {.s = {.cx = cx, .at = text, .line_start = text, .line = 1}, .g = ir_graph_new(cx)};
     if (!p.g) return NULL;
     bool ok = parse_all(&p);
     base_map_free(&p.node);

@@ -12,7 +12,8 @@ bool ir_scan_fail(Scan *s, const char *fmt, ...)
     Err *e = &s->cx->err, found = *e;
     va_list ap;
     int column = (int)(s->at - s->line_start) + 1;
-    if (found.code == SGL_ENOMEM) return false;
+    if (s->failed || found.code == SGL_ENOMEM) return false;
+    s->failed = true;
     if (!found.code) {
         va_start(ap, fmt);
         base_err_vset(&found, SGL_EPARSE, fmt, ap);

@@ -12,6 +12,7 @@ typedef struct Scan {
     Ctx *cx;
     const char *at, *line_start;
     int line;
+    bool failed;             /* the error has its place already */
 } Scan;
 
 /* SGL_EPARSE "line 3, column 7: …"; false. An error that is set already gets the place in front. */

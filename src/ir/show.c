@@ -132,13 +132,16 @@ static void put_source(const Show *s, Line *l)
 }
 
 /* Nodes that compute the composite's result inside it, its constants too. */
-static int primitives(const Show *s, uint32_t region)
+static int primitives(Show *s, uint32_t region)
 {
     const Graph *g = s->g;
     int count = 0;
     uint32_t top = g->regions.at[region].out->id;
     uint8_t *need = base_mem_zero(top + 1, 1);
-    if (!need) return 0;
+    if (!need) {
+        s->failed = true;
+        return 0;
+    }
     need[top] = 1;
     for (uint32_t id = top + 1; id-- > 0;) {
         const Node *n = g->nodes.at[id];
@@ -178,7 +181,7 @@ static void put_header(const Show *s, int kernels, Str *out)
     base_str_put(out, ", 0 breaks\n");
 }
 
-static void put_line(const Show *s, const Line *l, const int width[3], Str *out)
+static void put_line(Show *s, const Line *l, const int width[3], Str *out)
 {
     int typed = *text(&l->source) ? width[1] + 6 : 0, placed = l->region ? width[2] + 4 : 0;
     base_str_fmt(out, "  %-*s : %-*s", width[0], text(&l->left), typed, text(&l->type));
@@ -200,8 +203,10 @@ static void put_all(Show *s, int kernels, Str *out)
         ir_type_text(l->node, &l->type);
         put_source(s, l);
         const Str *columns[3] = {&l->left, &l->type, &l->source};
-        for (int c = 0; c < 3; c++)
+        for (int c = 0; c < 3; c++) {
+            s->failed = s->failed || columns[c]->failed;
             if ((int)columns[c]->n > width[c]) width[c] = (int)columns[c]->n;
+        }
     }
     for (int i = 0; i < s->lines.n; i++) put_line(s, &s->lines.at[i], width, out);
     for (int i = 0; i < s->g->assigns.n; i++) {
@@ -230,7 +235,7 @@ void ir_show(const Graph *g, int kernels, Str *out)
         mark_ends(&s);
         find_folds(&s);
         find_lines(&s);
-        put_all(&s, kernels, out);
+        if (!s.failed) put_all(&s, kernels, out);
     } else {
         s.failed = true;
     }

@@ -150,6 +150,7 @@ static int broken(const Graph *g, int rule, const char *sentence, const Node *n)
 {
     Err *e = &g->cx->err;
     char detail[512] = "", name[64] = "the graph";
+    if (e->code == SGL_ENOMEM) return e->code;
     if (e->code) snprintf(detail, sizeof detail, " (%.480s)", e->text);
     if (n) snprintf(name, sizeof name, "node %u, %s", n->id, n->op < OP_COUNT ? OPS[n->op].name : "?");
     base_err_clear(e);

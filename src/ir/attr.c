@@ -15,10 +15,7 @@ bool ir_attr_next(const char **schema, AttrField *out)
     return true;
 }
 
-static bool is_list(char kind)
-{
-    return kind == 'P' || kind == 'L' || kind == 'D';
-}
+static bool is_list(char kind) { return kind == 'P' || kind == 'L' || kind == 'D'; }
 
 int ir_attr_words(char kind, const int64_t *at, int left)
 {
@@ -45,11 +42,16 @@ static bool well_formed(const Ctx *cx, char kind, const int64_t *at)
 {
     if (is_list(kind) && at[0] > OP_MAX_RANK) return false;
     switch (kind) {
-    case 'A': return at[0] >= 0 && at[0] < OP_MAX_RANK;
-    case 'T': return at[0] >= 0 && at[0] < DT_COUNT;
-    case 'P': return axes_possible(at + 1, at[0]);
-    case 'D': return dims_known(cx, at + 1, at[0]);
-    default: return true;
+    case 'A':
+        return at[0] >= 0 && at[0] < OP_MAX_RANK;
+    case 'T':
+        return at[0] >= 0 && at[0] < DT_COUNT;
+    case 'P':
+        return axes_possible(at + 1, at[0]);
+    case 'D':
+        return dims_known(cx, at + 1, at[0]);
+    default:
+        return true;
     }
 }
 
@@ -78,18 +80,15 @@ static const int64_t *find(const Node *n, int which, const char *name)
     const int64_t *at = n->attr, *end = n->attr + n->nattr;
     AttrField f;
     for (int i = 0; ir_attr_next(&schema, &f); i++) {
-        bool same = name ? strlen(name) == (size_t)f.length && !memcmp(name, f.name, f.length)
-                         : i == which;
+        bool same =
+            name ? strlen(name) == (size_t)f.length && !memcmp(name, f.name, f.length) : i == which;
         if (same) return at;
         at += ir_attr_words(f.kind, at, (int)(end - at));
     }
     return NULL;
 }
 
-int64_t ir_attr_int(const Node *n, int which)
-{
-    return *find(n, which, NULL);
-}
+int64_t ir_attr_int(const Node *n, int which) { return *find(n, which, NULL); }
 
 double ir_attr_double(int64_t word)
 {
@@ -98,10 +97,7 @@ double ir_attr_double(int64_t word)
     return value;
 }
 
-double ir_attr_float(const Node *n, int which)
-{
-    return ir_attr_double(*find(n, which, NULL));
-}
+double ir_attr_float(const Node *n, int which) { return ir_attr_double(*find(n, which, NULL)); }
 
 const int64_t *ir_attr_list(const Node *n, int which, int *count)
 {
@@ -110,10 +106,7 @@ const int64_t *ir_attr_list(const Node *n, int which, int *count)
     return at + 1;
 }
 
-const int64_t *ir_attr_named(const Node *n, const char *name)
-{
-    return find(n, 0, name);
-}
+const int64_t *ir_attr_named(const Node *n, const char *name) { return find(n, 0, name); }
 
 void ir_attr_put(AttrBuf *b, int64_t word)
 {

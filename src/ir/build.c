@@ -8,35 +8,29 @@
 #include "ir/attr.h"
 #include "ir/build.h"
 
-#define UNARY(name, types, value, grad, domain, onnx, doc)                                    \
-    Node *ir_##name(Node *x)                                                                  \
-    {                                                                                         \
-        return x ? ir_elementwise(x->graph, OP_##name, 1, &x) : NULL;                         \
-    }
-#define TEST(name, types, value, domain, onnx, doc)                                           \
+#define UNARY(name, types, value, grad, domain, onnx, doc)                                         \
+    Node *ir_##name(Node *x) { return x ? ir_elementwise(x->graph, OP_##name, 1, &x) : NULL; }
+#define TEST(name, types, value, domain, onnx, doc)                                                \
     UNARY(name, types, value, NULL, domain, onnx, doc)
-#define BINARY(name, types, value, gx, gy, domain, onnx, doc)                                 \
-    Node *ir_##name(Node *x, Node *y)                                                         \
-    {                                                                                         \
-        Node *in[] = {x, y};                                                                  \
-        return x && y ? ir_elementwise(x->graph, OP_##name, 2, in) : NULL;                    \
+#define BINARY(name, types, value, gx, gy, domain, onnx, doc)                                      \
+    Node *ir_##name(Node *x, Node *y)                                                              \
+    {                                                                                              \
+        Node *in[] = {x, y};                                                                       \
+        return x && y ? ir_elementwise(x->graph, OP_##name, 2, in) : NULL;                         \
     }
-#define COMPARE(name, types, value, domain, onnx, doc)                                        \
+#define COMPARE(name, types, value, domain, onnx, doc)                                             \
     BINARY(name, types, value, NULL, NULL, domain, onnx, doc)
-#define SELECT(name, types, value, domain, onnx, doc)                                         \
-    Node *ir_##name(Node *x, Node *y, Node *z)                                                \
-    {                                                                                         \
-        Node *in[] = {x, y, z};                                                               \
-        return x && y && z ? ir_elementwise(x->graph, OP_##name, 3, in) : NULL;               \
+#define SELECT(name, types, value, domain, onnx, doc)                                              \
+    Node *ir_##name(Node *x, Node *y, Node *z)                                                     \
+    {                                                                                              \
+        Node *in[] = {x, y, z};                                                                    \
+        return x && y && z ? ir_elementwise(x->graph, OP_##name, 3, in) : NULL;                    \
     }
 #define OP(name, family, inputs, fn, attrs, domain, onnx, doc)
 #include "ir/op.def"
 #include "ir/op_undef.h"
 
-static const char *text(const Str *s)
-{
-    return s->at ? s->at : "";
-}
+static const char *text(const Str *s) { return s->at ? s->at : ""; }
 
 /* "f32[3, 4] and f32[2, 4]" */
 static void types_text(int n, Node *const *in, Str *out)
@@ -125,8 +119,8 @@ Node *ir_elementwise(Graph *g, Op op, int nin, Node *const *in)
         base_fail(g->cx, SGL_EARG, "%s: %d inputs given", OPS[op].name, nin);
         return NULL;
     }
-    if (select_check(op, nin, in) < 0 || common_dtype(op, first, nin, in, &s.dtype) < 0
-        || common_dims(op, nin, in, &s) < 0)
+    if (select_check(op, nin, in) < 0 || common_dtype(op, first, nin, in, &s.dtype) < 0 ||
+        common_dims(op, nin, in, &s) < 0)
         return NULL;
     for (int i = 0; i < nin; i++) {
         Node *cast = i < first ? in[i] : ir_cast(in[i], s.dtype);
@@ -171,8 +165,7 @@ Node *ir_rand(Node *state, int rank, const Dim *dims, int stream, int word)
 Node *ir_cast(Node *x, Dtype dtype)
 {
     if (!x || x->dtype == dtype) return x;
-    if (x->op == OP_const)
-        return ir_const(x->graph, dtype, x->rank, x->dims, ir_attr_float(x, 0));
+    if (x->op == OP_const) return ir_const(x->graph, dtype, x->rank, x->dims, ir_attr_float(x, 0));
     AttrBuf b = {0};
     ir_attr_put(&b, dtype);
     return ir_attr_node(x->graph, OP_cast, 1, &x, &b);
@@ -197,7 +190,7 @@ Node *ir_dot(Node *a, Node *b)
 {
     if (!a || !b) return NULL;
     Dtype dtype = ir_dtype_promote(a->dtype, b->dtype);
-    if (DTYPES[dtype].bytes == 1) dtype = DT_i32;       /* as a sum of bool or u8 */
+    if (DTYPES[dtype].bytes == 1) dtype = DT_i32; /* as a sum of bool or u8 */
     Node *in[] = {ir_cast(a, dtype), ir_cast(b, dtype)};
     return ir_node(a->graph, OP_dot, 2, in, NULL, 0);
 }

@@ -64,10 +64,10 @@ static bool bound(const DimTable *t, DimExpr *e)
     for (int i = 0; i < e->n; i++) {
         const DimSymbol *s = &t->symbols.at[e->term[i].symbol];
         int64_t by = e->term[i].by, a, b;
-        if (__builtin_mul_overflow(by, s->lo / s->multiple, &a)
-            || __builtin_mul_overflow(by, s->hi / s->multiple, &b)
-            || __builtin_add_overflow(e->lo, by > 0 ? a : b, &e->lo)
-            || __builtin_add_overflow(e->hi, by > 0 ? b : a, &e->hi))
+        if (__builtin_mul_overflow(by, s->lo / s->multiple, &a) ||
+            __builtin_mul_overflow(by, s->hi / s->multiple, &b) ||
+            __builtin_add_overflow(e->lo, by > 0 ? a : b, &e->lo) ||
+            __builtin_add_overflow(e->hi, by > 0 ? b : a, &e->hi))
             return false;
     }
     return e->lo != INT64_MIN;
@@ -75,8 +75,8 @@ static bool bound(const DimTable *t, DimExpr *e)
 
 static bool same_expr(const DimExpr *a, const DimExpr *b)
 {
-    return a->constant == b->constant && a->n == b->n
-           && (!a->n || !memcmp(a->term, b->term, a->n * sizeof *a->term));
+    return a->constant == b->constant && a->n == b->n &&
+           (!a->n || !memcmp(a->term, b->term, a->n * sizeof *a->term));
 }
 
 /* The Dim of an expression whose terms are sorted and may lie on the caller's stack. */
@@ -94,8 +94,8 @@ static Dim intern(Ctx *cx, DimExpr e)
     for (; base_map_get(&t->index, key, &at); key++)
         if (same_expr(&t->exprs.at[at], &e)) return ~(Dim)at;
     e.term = base_arena_copy(&t->arena, e.term, e.n * sizeof *e.term);
-    if (!e.term || !vec_reserve(&t->exprs, t->exprs.n + 1)
-        || !base_map_set(&t->index, key, (uint64_t)t->exprs.n))
+    if (!e.term || !vec_reserve(&t->exprs, t->exprs.n + 1) ||
+        !base_map_set(&t->index, key, (uint64_t)t->exprs.n))
         return out_of_memory(cx);
     t->exprs.at[t->exprs.n++] = e;
     return ~(Dim)(t->exprs.n - 1);
@@ -109,8 +109,7 @@ static bool is_name(const char *name)
 
 static int symbol_check(Ctx *cx, const char *name, int64_t lo, int64_t hi, int64_t multiple)
 {
-    if (!is_name(name))
-        return base_fail(cx, SGL_EARG, "dim: '%s' is not a name", name ? name : "");
+    if (!is_name(name)) return base_fail(cx, SGL_EARG, "dim: '%s' is not a name", name ? name : "");
     if (lo < 0 || multiple < 1 || hi < lo || hi / multiple * multiple < lo)
         return base_fail(cx, SGL_EARG, "dim '%s': no multiple of %lld lies in [%lld, %lld]", name,
                          (long long)multiple, (long long)lo, (long long)hi);
@@ -122,8 +121,8 @@ Dim ir_dim_symbol(Ctx *cx, const char *name, int64_t lo, int64_t hi, int64_t mul
     DimTable *t = table_made(cx);
     if (!t) return out_of_memory(cx);
     if (symbol_check(cx, name, lo, hi, multiple) < 0) return DIM_FAIL;
-    DimSymbol s = {.lo = lo / multiple * multiple, .hi = hi / multiple * multiple,
-                   .multiple = multiple};
+    DimSymbol s = {
+        .lo = lo / multiple * multiple, .hi = hi / multiple * multiple, .multiple = multiple};
     if (s.lo < lo) s.lo += multiple;
     int at = ir_dim_symbol_find(cx, name, strlen(name));
     if (at < 0) {
@@ -146,19 +145,19 @@ static Dim combine(Ctx *cx, Dim a, Dim b, int64_t by)
     if (a == DIM_FAIL || b == DIM_FAIL) return DIM_FAIL;
     DimExpr x = ir_dim_expr(cx, a), y = ir_dim_expr(cx, b), sum = {0};
     int64_t scaled;
-    if (x.n + y.n == 0 && !__builtin_mul_overflow(b, by, &scaled)
-        && !__builtin_add_overflow(a, scaled, &scaled) && scaled >= 0)
+    if (x.n + y.n == 0 && !__builtin_mul_overflow(b, by, &scaled) &&
+        !__builtin_add_overflow(a, scaled, &scaled) && scaled >= 0)
         return scaled;
     DimTerm *terms = base_mem_alloc((x.n + y.n + 1) * sizeof *terms);
     if (!terms) return out_of_memory(cx);
-    bool fits = !__builtin_mul_overflow(y.constant, by, &scaled)
-                && !__builtin_add_overflow(x.constant, scaled, &sum.constant);
+    bool fits = !__builtin_mul_overflow(y.constant, by, &scaled) &&
+                !__builtin_add_overflow(x.constant, scaled, &sum.constant);
     for (int i = 0, j = 0; fits && (i < x.n || j < y.n);) {
         bool left = i < x.n && (j == y.n || x.term[i].symbol <= y.term[j].symbol);
         bool right = j < y.n && (i == x.n || y.term[j].symbol <= x.term[i].symbol);
         DimTerm t = {left ? x.term[i].symbol : y.term[j].symbol, left ? x.term[i].by : 0};
-        fits = !right || (!__builtin_mul_overflow(y.term[j].by, by, &scaled)
-                          && !__builtin_add_overflow(t.by, scaled, &t.by));
+        fits = !right || (!__builtin_mul_overflow(y.term[j].by, by, &scaled) &&
+                          !__builtin_add_overflow(t.by, scaled, &t.by));
         if (t.by) terms[sum.n++] = t;
         i += left;
         j += right;
@@ -169,15 +168,9 @@ static Dim combine(Ctx *cx, Dim a, Dim b, int64_t by)
     return d;
 }
 
-Dim ir_dim_add(Ctx *cx, Dim a, Dim b)
-{
-    return combine(cx, a, b, 1);
-}
+Dim ir_dim_add(Ctx *cx, Dim a, Dim b) { return combine(cx, a, b, 1); }
 
-Dim ir_dim_sub(Ctx *cx, Dim a, Dim b)
-{
-    return combine(cx, a, b, -1);
-}
+Dim ir_dim_sub(Ctx *cx, Dim a, Dim b) { return combine(cx, a, b, -1); }
 
 static Dim dim_fail(Ctx *cx, const char *what, Dim a, const char *op, Dim b)
 {
@@ -259,10 +252,7 @@ int64_t ir_dim_eval(const Ctx *cx, Dim d, const int64_t *value_of_symbol)
     return value;
 }
 
-int ir_dim_symbol_count(const Ctx *cx)
-{
-    return ir_dim_table(cx)->symbols.n;
-}
+int ir_dim_symbol_count(const Ctx *cx) { return ir_dim_table(cx)->symbols.n; }
 
 const DimSymbol *ir_dim_symbol_at(const Ctx *cx, int symbol)
 {

@@ -13,8 +13,7 @@ int ir_dim_symbol_find(const Ctx *cx, const char *name, size_t n)
 {
     const DimTable *t = ir_dim_table(cx);
     for (int i = 0; i < t->symbols.n; i++)
-        if (strlen(t->symbols.at[i].name) == n && !memcmp(t->symbols.at[i].name, name, n))
-            return i;
+        if (strlen(t->symbols.at[i].name) == n && !memcmp(t->symbols.at[i].name, name, n)) return i;
     return -1;
 }
 
@@ -63,7 +62,8 @@ static bool read_number(Ctx *cx, const char **text, int64_t *out)
         return false;
     }
     for (; isdigit((unsigned char)**text); ++*text)
-        if (__builtin_mul_overflow(*out, 10, out) || __builtin_add_overflow(*out, **text - '0', out)) {
+        if (__builtin_mul_overflow(*out, 10, out) ||
+            __builtin_add_overflow(*out, **text - '0', out)) {
             base_fail(cx, SGL_EPARSE, "a number in a dim is too large");
             return false;
         }
@@ -110,8 +110,8 @@ Dim ir_dim_parse(Ctx *cx, const char **text)
         if (term == DIM_FAIL) return DIM_FAIL;
         if (!ir_dim_is_const(term)) {
             sum = minus ? ir_dim_sub(cx, sum, term) : ir_dim_add(cx, sum, term);
-        } else if (__builtin_add_overflow(constant, minus ? -term : term, &constant)
-                   || constant == INT64_MIN) {
+        } else if (__builtin_add_overflow(constant, minus ? -term : term, &constant) ||
+                   constant == INT64_MIN) {
             base_fail(cx, SGL_EPARSE, "a number in a dim is too large");
             return DIM_FAIL;
         }

@@ -36,7 +36,9 @@ Dtype ir_dtype_weak(Dtype tensor, int class)
 }
 
 /* The 16-bit float formats differ only in how many bits the fraction has and in the bias. */
-typedef struct HalfFormat { int fraction, bias; } HalfFormat;
+typedef struct HalfFormat {
+    int fraction, bias;
+} HalfFormat;
 static const HalfFormat F16 = {10, 15}, BF16 = {7, 127};
 
 static uint16_t half_from(HalfFormat f, double value)
@@ -48,7 +50,7 @@ static uint16_t half_from(HalfFormat f, double value)
     int exponent;
     double size = fabs(value);
     frexp(size, &exponent);
-    exponent--;                                   /* size is in [2^exponent, 2^(exponent+1)) */
+    exponent--; /* size is in [2^exponent, 2^(exponent+1)) */
     if (exponent > f.bias) return sign | inf;
     bool normal = size != 0 && exponent >= 1 - f.bias;
     if (!normal) exponent = 1 - f.bias;
@@ -95,14 +97,14 @@ static double bf16_to(uint16_t v) { return half_to(BF16, v); }
 static double f32_to(float v) { return v; }
 static double f64_to(double v) { return v; }
 
-#define DTYPE(name, bytes, class, ctype, st, onnx)                                            \
-    static double load_##name(const void *from, int64_t i)                                    \
-    {                                                                                         \
-        return name##_to(((const ctype *)from)[i]);                                           \
-    }                                                                                         \
-    static void store_##name(void *to, int64_t i, double value)                               \
-    {                                                                                         \
-        ((ctype *)to)[i] = name##_from(value);                                                \
+#define DTYPE(name, bytes, class, ctype, st, onnx)                                                 \
+    static double load_##name(const void *from, int64_t i)                                         \
+    {                                                                                              \
+        return name##_to(((const ctype *)from)[i]);                                                \
+    }                                                                                              \
+    static void store_##name(void *to, int64_t i, double value)                                    \
+    {                                                                                              \
+        ((ctype *)to)[i] = name##_from(value);                                                     \
     }
 #include "ir/dtype.def"
 #undef DTYPE
@@ -116,19 +118,20 @@ static const struct {
 #undef DTYPE
 };
 
-double ir_dtype_load(Dtype t, const void *from, int64_t i)
-{
-    return CONVERT[t].load(from, i);
-}
+double ir_dtype_load(Dtype t, const void *from, int64_t i) { return CONVERT[t].load(from, i); }
 
-void ir_dtype_store(Dtype t, void *to, int64_t i, double value)
-{
-    CONVERT[t].store(to, i, value);
-}
+void ir_dtype_store(Dtype t, void *to, int64_t i, double value) { CONVERT[t].store(to, i, value); }
 
 double ir_dtype_round(Dtype t, double value)
 {
-    union { uint8_t b; uint16_t h; int32_t i; int64_t l; float f; double d; } cell;
+    union {
+        uint8_t b;
+        uint16_t h;
+        int32_t i;
+        int64_t l;
+        float f;
+        double d;
+    } cell;
     ir_dtype_store(t, &cell, 0, value);
     return ir_dtype_load(t, &cell, 0);
 }

@@ -85,8 +85,8 @@ static int recipe_check(Graph *g, const Recipe *r)
         return base_fail(g->cx, SGL_EARG, "%s: %d inputs given", info->name, r->nin);
     for (int i = 0; i < r->nin; i++)
         if (r->in[i]->graph != g)
-            return base_fail(g->cx, SGL_ESTATE, "%s: input %d belongs to another graph",
-                             info->name, i + 1);
+            return base_fail(g->cx, SGL_ESTATE, "%s: input %d belongs to another graph", info->name,
+                             i + 1);
     return ir_attr_check(g->cx, r->op, r->attr, r->nattr);
 }
 
@@ -114,17 +114,25 @@ static Node *node_place(Graph *g, const Recipe *r, const Shape *s, uint64_t key)
     size_t attrs = r->nattr * sizeof *r->attr;
     ArenaMark mark = base_arena_mark(&g->arena);
     Node *n = base_arena_alloc(&g->arena, sizeof *n + inputs + dims + attrs);
-    if (!n || !vec_reserve(&g->nodes, g->nodes.n + 1)
-        || !base_map_set(&g->index, key, (uint64_t)g->nodes.n)) {
+    if (!n || !vec_reserve(&g->nodes, g->nodes.n + 1) ||
+        !base_map_set(&g->index, key, (uint64_t)g->nodes.n)) {
         base_arena_reset(&g->arena, mark);
         out_of_memory(g);
         return NULL;
     }
     char *behind = (char *)(n->in + r->nin);
-    *n = (Node){.graph = g, .id = (uint32_t)g->nodes.n, .op = (uint16_t)r->op,
-                .dtype = (uint8_t)s->dtype, .rank = (uint8_t)s->rank, .nin = (uint16_t)r->nin,
-                .nattr = (uint16_t)r->nattr, .src = g->src, .region = g->region,
-                .dims = (Dim *)behind, .attr = (int64_t *)(behind + dims), .origin = g->origin};
+    *n = (Node){.graph = g,
+                .id = (uint32_t)g->nodes.n,
+                .op = (uint16_t)r->op,
+                .dtype = (uint8_t)s->dtype,
+                .rank = (uint8_t)s->rank,
+                .nin = (uint16_t)r->nin,
+                .nattr = (uint16_t)r->nattr,
+                .src = g->src,
+                .region = g->region,
+                .dims = (Dim *)behind,
+                .attr = (int64_t *)(behind + dims),
+                .origin = g->origin};
     if (inputs) memcpy(n->in, r->in, inputs);
     if (dims) memcpy(behind, s->dims, dims);
     if (attrs) memcpy(behind + dims, r->attr, attrs);

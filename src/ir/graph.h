@@ -32,7 +32,7 @@ struct Node {
 typedef enum InputKind { INPUT_ARG, INPUT_STATE } InputKind;
 typedef struct GraphInput { Node *node; const char *name; InputKind kind; } GraphInput;
 typedef struct GraphOutput { Node *node; const char *name; } GraphOutput;
-typedef struct GraphAssign { int input; Node *value; } GraphAssign;  /* input gets value at the end */
+typedef struct GraphAssign { int input; Node *value; } GraphAssign;  /* set at the end of a run */
 
 /* A composite: a named region around primitives, for exporters, hand kernels and pictures.
  * Regions[0] is the whole graph. */

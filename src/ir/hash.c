@@ -8,10 +8,7 @@
 #include "ir/dim_table.h"
 #include "ir/text.h"
 
-static uint64_t mix(uint64_t h, uint64_t word)
-{
-    return base_hash(h, &word, sizeof word);
-}
+static uint64_t mix(uint64_t h, uint64_t word) { return base_hash(h, &word, sizeof word); }
 
 /* An expression's number is the context's own, so its parts stand for it. */
 static uint64_t mix_dim(uint64_t h, const Ctx *cx, Dim d)
@@ -59,7 +56,7 @@ uint64_t ir_graph_hash(const Graph *g)
     for (int i = 0; i < g->inputs.n; i++)
         h = mix(mix(h, g->inputs.at[i].kind), by_id[g->inputs.at[i].node->id]);
     for (int i = 0; i < g->outputs.n; i++) h = mix(h, by_id[g->outputs.at[i].node->id]);
-    for (int i = 0; i < g->assigns.n; i++)      /* a sum: their order means nothing */
+    for (int i = 0; i < g->assigns.n; i++) /* a sum: their order means nothing */
         assigns += mix((uint64_t)g->assigns.at[i].input, by_id[g->assigns.at[i].value->id]);
     base_mem_free(by_id);
     return mix(h, assigns);

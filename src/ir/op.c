@@ -15,22 +15,22 @@ static int grad_status(const Node *n, const Node *made)
     return made ? SGL_OK : n->graph->cx->err.code;
 }
 
-#define UNARY(name, types, value, grad, domain, onnx, doc)                                    \
-    static int grad_##name(Node *n, Node *dy, Node **dx)                                      \
-    {                                                                                         \
-        Node *x = n->in[0], *out = n;                                                         \
-        (void)x, (void)out, (void)dy;                                                         \
-        dx[0] = grad;                                                                         \
-        return grad_status(n, dx[0]);                                                         \
+#define UNARY(name, types, value, grad, domain, onnx, doc)                                         \
+    static int grad_##name(Node *n, Node *dy, Node **dx)                                           \
+    {                                                                                              \
+        Node *x = n->in[0], *out = n;                                                              \
+        (void)x, (void)out, (void)dy;                                                              \
+        dx[0] = grad;                                                                              \
+        return grad_status(n, dx[0]);                                                              \
     }
-#define BINARY(name, types, value, gx, gy, domain, onnx, doc)                                 \
-    static int grad_##name(Node *n, Node *dy, Node **dx)                                      \
-    {                                                                                         \
-        Node *x = n->in[0], *y = n->in[1], *out = n;                                          \
-        (void)x, (void)y, (void)out, (void)dy;                                                \
-        dx[0] = gx;                                                                           \
-        dx[1] = gy;                                                                           \
-        return dx[0] ? grad_status(n, dx[1]) : grad_status(n, dx[0]);                         \
+#define BINARY(name, types, value, gx, gy, domain, onnx, doc)                                      \
+    static int grad_##name(Node *n, Node *dy, Node **dx)                                           \
+    {                                                                                              \
+        Node *x = n->in[0], *y = n->in[1], *out = n;                                               \
+        (void)x, (void)y, (void)out, (void)dy;                                                     \
+        dx[0] = gx;                                                                                \
+        dx[1] = gy;                                                                                \
+        return dx[0] ? grad_status(n, dx[1]) : grad_status(n, dx[0]);                              \
     }
 #define TEST(name, types, value, domain, onnx, doc)
 #define COMPARE(name, types, value, domain, onnx, doc)
@@ -95,25 +95,25 @@ static int shape_select(Ctx *cx, Op op, int nin, Node *const *in, const int64_t 
 #define NONE(column) (sizeof column == sizeof "NULL")
 
 const OpInfo OPS[OP_COUNT] = {
-#define ROW(name, fam, nin, types, value, attrs, shape, grad, eval, domain, onnx, doc)        \
+#define ROW(name, fam, nin, types, value, attrs, shape, grad, eval, domain, onnx, doc)             \
     {name, fam, nin, types, value, attrs, shape, grad, eval, DOM_##domain, onnx, doc},
-#define UNARY(name, types, value, grad, domain, onnx, doc)                                    \
-    ROW(#name, FAM_unary, 1, CLASS_##types, #value, "", shape_value,                          \
+#define UNARY(name, types, value, grad, domain, onnx, doc)                                         \
+    ROW(#name, FAM_unary, 1, CLASS_##types, #value, "", shape_value,                               \
         NONE(#grad) ? NULL : grad_##name, ir_eval_elementwise, domain, onnx, doc)
-#define TEST(name, types, value, domain, onnx, doc)                                           \
-    ROW(#name, FAM_test, 1, CLASS_##types, #value, "", shape_truth, NULL, ir_eval_elementwise, \
+#define TEST(name, types, value, domain, onnx, doc)                                                \
+    ROW(#name, FAM_test, 1, CLASS_##types, #value, "", shape_truth, NULL, ir_eval_elementwise,     \
         domain, onnx, doc)
-#define BINARY(name, types, value, gx, gy, domain, onnx, doc)                                 \
-    ROW(#name, FAM_binary, 2, CLASS_##types, #value, "", shape_value,                         \
+#define BINARY(name, types, value, gx, gy, domain, onnx, doc)                                      \
+    ROW(#name, FAM_binary, 2, CLASS_##types, #value, "", shape_value,                              \
         NONE(#gx) ? NULL : grad_##name, ir_eval_elementwise, domain, onnx, doc)
-#define COMPARE(name, types, value, domain, onnx, doc)                                        \
-    ROW(#name, FAM_compare, 2, CLASS_##types, #value, "", shape_truth, NULL,                  \
+#define COMPARE(name, types, value, domain, onnx, doc)                                             \
+    ROW(#name, FAM_compare, 2, CLASS_##types, #value, "", shape_truth, NULL, ir_eval_elementwise,  \
+        domain, onnx, doc)
+#define SELECT(name, types, value, domain, onnx, doc)                                              \
+    ROW(#name, FAM_select, 3, CLASS_##types, #value, "", shape_select, grad_select,                \
         ir_eval_elementwise, domain, onnx, doc)
-#define SELECT(name, types, value, domain, onnx, doc)                                         \
-    ROW(#name, FAM_select, 3, CLASS_##types, #value, "", shape_select, grad_select,           \
-        ir_eval_elementwise, domain, onnx, doc)
-#define OP(name, family, inputs, fn, attrs, domain, onnx, doc)                                \
-    ROW(#name, FAM_##family, inputs, CLASS_ANY, NULL, attrs, ir_shape_##fn, ir_grad_##fn,     \
+#define OP(name, family, inputs, fn, attrs, domain, onnx, doc)                                     \
+    ROW(#name, FAM_##family, inputs, CLASS_ANY, NULL, attrs, ir_shape_##fn, ir_grad_##fn,          \
         ir_eval_##fn, domain, onnx, doc)
 #include "ir/op.def"
 #include "ir/op_undef.h"

@@ -16,8 +16,8 @@ typedef VEC(Node *) Refs;
 typedef struct Parser {
     Scan s;
     Graph *g;
-    Map node;                /* number in the text → id */
-    Map region;              /* number in the text → region */
+    Map node;   /* number in the text → id */
+    Map region; /* number in the text → region */
 } Parser;
 
 static bool no_memory(Parser *p)
@@ -78,10 +78,7 @@ static bool read_axis(Parser *p, int64_t *out)
     return true;
 }
 
-static bool read_int(Parser *p, int64_t *out)
-{
-    return ir_scan_int(&p->s, out);
-}
+static bool read_int(Parser *p, int64_t *out) { return ir_scan_int(&p->s, out); }
 
 static bool read_dtype(Parser *p, int64_t *out)
 {
@@ -200,8 +197,8 @@ static bool read_place(Parser *p)
 
 static bool same_type(const Node *n, const Shape *s)
 {
-    return n->dtype == s->dtype && n->rank == s->rank
-           && (!s->rank || !memcmp(n->dims, s->dims, s->rank * sizeof *s->dims));
+    return n->dtype == s->dtype && n->rank == s->rank &&
+           (!s->rank || !memcmp(n->dims, s->dims, s->rank * sizeof *s->dims));
 }
 
 static bool make_node(Parser *p, int64_t number, Op op, const Refs *in, const AttrBuf *b)
@@ -224,8 +221,8 @@ static bool parse_node(Parser *p)
     char name[32];
     AttrBuf b = {0};
     Refs in = {0};
-    if (!ir_scan_int(&p->s, &number) || !ir_scan_need(&p->s, "=")
-        || !ir_scan_word(&p->s, name, sizeof name, "an op"))
+    if (!ir_scan_int(&p->s, &number) || !ir_scan_need(&p->s, "=") ||
+        !ir_scan_word(&p->s, name, sizeof name, "an op"))
         return false;
     int op = ir_op_find(name);
     if (op < 0) return ir_scan_fail(&p->s, "'%s' is not an op", name);
@@ -267,8 +264,8 @@ static bool parse_region(Parser *p)
     Str name = {0};
     uint32_t made = 0;
     if (!ir_scan_need(&p->s, "@") || !ir_scan_int(&p->s, &number)) return false;
-    if (ir_scan_quoted(&p->s, &name) && ir_scan_need(&p->s, "in")
-        && read_number(p, "@", &p->region, &parent) && read_source(p)) {
+    if (ir_scan_quoted(&p->s, &name) && ir_scan_need(&p->s, "in") &&
+        read_number(p, "@", &p->region, &parent) && read_source(p)) {
         p->g->region = (uint32_t)parent;
         made = ir_region_begin(p->g, name.at, 0, NULL);
     }
@@ -281,9 +278,9 @@ static bool parse_call(Parser *p)
     uint64_t region;
     Refs in = {0};
     Node *out = NULL;
-    bool ok = read_number(p, "@", &p->region, &region) && read_refs(p, &in)
-              && (!ir_scan_take(&p->s, "=") || read_ref(p, &out))
-              && ir_region_fill(p->g, (uint32_t)region, in.n, in.at, out) == SGL_OK;
+    bool ok = read_number(p, "@", &p->region, &region) && read_refs(p, &in) &&
+              (!ir_scan_take(&p->s, "=") || read_ref(p, &out)) &&
+              ir_region_fill(p->g, (uint32_t)region, in.n, in.at, out) == SGL_OK;
     vec_free(&in);
     return ok;
 }
@@ -292,8 +289,8 @@ static bool parse_output(Parser *p)
 {
     Node *n;
     Str name = {0};
-    bool ok = read_ref(p, &n) && ir_scan_quoted(&p->s, &name)
-              && ir_output(p->g, n, name.at) == SGL_OK;
+    bool ok =
+        read_ref(p, &n) && ir_scan_quoted(&p->s, &name) && ir_output(p->g, n, name.at) == SGL_OK;
     base_str_free(&name);
     return ok;
 }
@@ -309,8 +306,8 @@ static const struct {
     const char *word;
     bool (*parse)(Parser *);
 } STATEMENTS[] = {
-    {"%", parse_node},       {"input ", parse_input}, {"dim ", parse_dim},
-    {"region ", parse_region}, {"call ", parse_call}, {"output ", parse_output},
+    {"%", parse_node},         {"input ", parse_input}, {"dim ", parse_dim},
+    {"region ", parse_region}, {"call ", parse_call},   {"output ", parse_output},
     {"assign ", parse_assign},
 };
 

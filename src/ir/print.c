@@ -92,10 +92,7 @@ static void item_int(const Node *n, int64_t word, Str *out)
     base_str_fmt(out, "%lld", (long long)word);
 }
 
-static void item_axis(const Node *n, int64_t word, Str *out)
-{
-    item_int(n, word + 1, out);
-}
+static void item_axis(const Node *n, int64_t word, Str *out) { item_int(n, word + 1, out); }
 
 static void item_dim(const Node *n, int64_t word, Str *out)
 {
@@ -120,8 +117,8 @@ static const struct {
     bool list;
     ItemPrinter print;
 } KINDS[] = {
-    {'I', false, item_int},   {'F', false, item_double}, {'T', false, item_dtype},
-    {'A', false, item_axis},  {'P', true, item_axis},    {'L', true, item_int},
+    {'I', false, item_int},  {'F', false, item_double}, {'T', false, item_dtype},
+    {'A', false, item_axis}, {'P', true, item_axis},    {'L', true, item_int},
     {'D', true, item_dim},
 };
 

@@ -77,9 +77,9 @@ bool ir_scan_int(Scan *s, int64_t *out)
     const char *at = s->at + (*s->at == '-');
     int64_t value = 0;
     bool fits = isdigit((unsigned char)*at), minus = at > s->at;
-    for (; isdigit((unsigned char)*at) && fits; at++)   /* downwards: INT64_MIN has no opposite */
-        fits = !__builtin_mul_overflow(value, 10, &value)
-               && !__builtin_sub_overflow(value, *at - '0', &value);
+    for (; isdigit((unsigned char)*at) && fits; at++) /* downwards: INT64_MIN has no opposite */
+        fits = !__builtin_mul_overflow(value, 10, &value) &&
+               !__builtin_sub_overflow(value, *at - '0', &value);
     if (!fits || (!minus && value == INT64_MIN))
         return ir_scan_fail(s, "a 64-bit integer expected");
     s->at = at;
@@ -92,8 +92,8 @@ bool ir_scan_double(Scan *s, double *out)
     char text[64], *end;
     int n = 0;
     ir_scan_blanks(s);
-    while (n < (int)sizeof text - 1 && (isalnum((unsigned char)s->at[n])
-                                        || (s->at[n] && strchr("+-.", s->at[n])))) {
+    while (n < (int)sizeof text - 1 &&
+           (isalnum((unsigned char)s->at[n]) || (s->at[n] && strchr("+-.", s->at[n])))) {
         text[n] = s->at[n] == '.' ? *localeconv()->decimal_point : s->at[n];
         n++;
     }

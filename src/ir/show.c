@@ -16,24 +16,21 @@
 
 typedef struct Line {
     const Node *node;
-    uint32_t region;         /* the composite it stands for; 0: the node itself */
+    uint32_t region; /* the composite it stands for; 0: the node itself */
     Str left, type, source;
 } Line;
 
 typedef struct Show {
     const Graph *g;
     Live live;
-    uint8_t *ends;           /* by id: an output or assigned value, so shown in any case */
-    uint32_t *fold;          /* by region: the outermost folded composite around it; 0: none */
-    uint32_t *line;          /* by id: number of its line, or of its composite's; 0: none */
+    uint8_t *ends;  /* by id: an output or assigned value, so shown in any case */
+    uint32_t *fold; /* by region: the outermost folded composite around it; 0: none */
+    uint32_t *line; /* by id: number of its line, or of its composite's; 0: none */
     VEC(Line) lines;
     bool failed;
 } Show;
 
-static const char *text(const Str *s)
-{
-    return s->at ? s->at : "";
-}
+static const char *text(const Str *s) { return s->at ? s->at : ""; }
 
 static bool inside(const Show *s, uint32_t region, uint32_t around)
 {

@@ -21,8 +21,8 @@ typedef struct Printer {
     const Graph *g;
     Str *out;
     Live live;
-    uint32_t *number;        /* of nodes, by id */
-    uint32_t *region;        /* of regions */
+    uint32_t *number; /* of nodes, by id */
+    uint32_t *region; /* of regions */
 } Printer;
 
 static void number_all(Printer *p)
@@ -81,8 +81,8 @@ static void put_symbols(const Printer *p)
     for (int i = 0; i < count && !p->out->failed; i++) {
         const DimSymbol *s = ir_dim_symbol_at(cx, i);
         if (!used[i]) continue;
-        base_str_fmt(p->out, "dim %s %lld %lld %lld\n", s->name, (long long)s->lo,
-                     (long long)s->hi, (long long)s->multiple);
+        base_str_fmt(p->out, "dim %s %lld %lld %lld\n", s->name, (long long)s->lo, (long long)s->hi,
+                     (long long)s->multiple);
     }
     base_mem_free(used);
     base_mem_free(found);

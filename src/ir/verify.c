@@ -53,8 +53,8 @@ static bool shape_follows(const Graph *g, const Node *n)
     Shape s;
     if (n->op == OP_input) return true;
     if (OPS[n->op].shape(g->cx, n->op, n->nin, n->in, n->attr, &s) < 0) return false;
-    return s.dtype == n->dtype && s.rank == n->rank
-           && (!s.rank || !memcmp(s.dims, n->dims, s.rank * sizeof *s.dims));
+    return s.dtype == n->dtype && s.rank == n->rank &&
+           (!s.rank || !memcmp(s.dims, n->dims, s.rank * sizeof *s.dims));
 }
 
 static bool constant_exact(const Graph *g, const Node *n)
@@ -74,22 +74,19 @@ static const struct {
     bool (*holds)(const Graph *, const Node *);
     const char *sentence;
 } NODE_RULES[] = {
-    {id_is_position, "a node's id is its place in its graph"},                          /* V1 */
-    {inputs_come_first, "inputs belong to the same graph and have smaller ids"},        /* V2 */
-    {op_known, "op, dtype and rank exist, and the op has its number of inputs"},        /* V3 */
-    {attributes_fit, "attributes follow the op's schema"},                              /* V4 */
-    {dims_known, "dims are sizes of this context that are never negative"},             /* V5 */
-    {input_listed, "input i is the node of the graph's i-th input"},                    /* V6 */
-    {shape_follows, "dtype and dims are what the op's shape rule says"},                /* V7 */
-    {constant_exact, "a constant is representable in its dtype"},                       /* V8 */
-    {region_exists, "the region of a node exists"},                                     /* V9 */
+    {id_is_position, "a node's id is its place in its graph"},                   /* V1 */
+    {inputs_come_first, "inputs belong to the same graph and have smaller ids"}, /* V2 */
+    {op_known, "op, dtype and rank exist, and the op has its number of inputs"}, /* V3 */
+    {attributes_fit, "attributes follow the op's schema"},                       /* V4 */
+    {dims_known, "dims are sizes of this context that are never negative"},      /* V5 */
+    {input_listed, "input i is the node of the graph's i-th input"},             /* V6 */
+    {shape_follows, "dtype and dims are what the op's shape rule says"},         /* V7 */
+    {constant_exact, "a constant is representable in its dtype"},                /* V8 */
+    {region_exists, "the region of a node exists"},                              /* V9 */
 };
 enum { NODE_COUNT = sizeof NODE_RULES / sizeof *NODE_RULES };
 
-static bool belongs(const Graph *g, const Node *n)
-{
-    return n && id_is_position(g, n);
-}
+static bool belongs(const Graph *g, const Node *n) { return n && id_is_position(g, n); }
 
 static bool inputs_are_inputs(const Graph *g)
 {
@@ -113,8 +110,8 @@ static bool assigns_fit(const Graph *g)
         const GraphAssign *a = &g->assigns.at[i];
         if (a->input < 0 || a->input >= g->inputs.n || !belongs(g, a->value)) return false;
         const GraphInput *in = &g->inputs.at[a->input];
-        if (in->kind != INPUT_STATE || in->node->dtype != a->value->dtype
-            || !ir_same_dims(in->node, a->value))
+        if (in->kind != INPUT_STATE || in->node->dtype != a->value->dtype ||
+            !ir_same_dims(in->node, a->value))
             return false;
         for (int j = 0; j < i; j++)
             if (g->assigns.at[j].input == a->input) return false;
@@ -138,10 +135,10 @@ static const struct {
     bool (*holds)(const Graph *);
     const char *sentence;
 } GRAPH_RULES[] = {
-    {inputs_are_inputs, "the graph's inputs are its input nodes in order"},             /* V10 */
-    {outputs_belong, "outputs are nodes of the graph"},                                 /* V11 */
-    {assigns_fit, "an assign gives a state, once, a value of its dtype and dims"},      /* V12 */
-    {regions_nest, "regions nest, and their ends are nodes of the graph"},              /* V13 */
+    {inputs_are_inputs, "the graph's inputs are its input nodes in order"},        /* V10 */
+    {outputs_belong, "outputs are nodes of the graph"},                            /* V11 */
+    {assigns_fit, "an assign gives a state, once, a value of its dtype and dims"}, /* V12 */
+    {regions_nest, "regions nest, and their ends are nodes of the graph"},         /* V13 */
 };
 enum { GRAPH_COUNT = sizeof GRAPH_RULES / sizeof *GRAPH_RULES };
 
@@ -152,7 +149,8 @@ static int broken(const Graph *g, int rule, const char *sentence, const Node *n)
     char detail[512] = "", name[64] = "the graph";
     if (e->code == SGL_ENOMEM) return e->code;
     if (e->code) snprintf(detail, sizeof detail, " (%.480s)", e->text);
-    if (n) snprintf(name, sizeof name, "node %u, %s", n->id, n->op < OP_COUNT ? OPS[n->op].name : "?");
+    if (n)
+        snprintf(name, sizeof name, "node %u, %s", n->id, n->op < OP_COUNT ? OPS[n->op].name : "?");
     base_err_clear(e);
     return base_err_set(e, SGL_EVERIFY, "V%d: %s: %s%s", rule, sentence, name, detail);
 }

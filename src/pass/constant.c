@@ -12,11 +12,10 @@
 /* Of the elementwise ops these round once, so the reference, which rounds the exact or the double
  * result to the dtype, agrees: a double has more than twice the digits of f32. */
 static const Op ROUNDED_ONCE[] = {
-    OP_neg, OP_abs, OP_sign, OP_sqrt, OP_floor, OP_ceil, OP_round,
-    OP_isnan, OP_isinf, OP_isfinite, OP_logical_not,
-    OP_add, OP_sub, OP_mul, OP_div, OP_min, OP_max,
-    OP_eq, OP_ne, OP_lt, OP_le, OP_gt, OP_ge,
-    OP_logical_and, OP_logical_or, OP_logical_xor, OP_where,
+    OP_neg,   OP_abs,   OP_sign,        OP_sqrt,        OP_floor,       OP_ceil,  OP_round,
+    OP_isnan, OP_isinf, OP_isfinite,    OP_logical_not, OP_add,         OP_sub,   OP_mul,
+    OP_div,   OP_min,   OP_max,         OP_eq,          OP_ne,          OP_lt,    OP_le,
+    OP_gt,    OP_ge,    OP_logical_and, OP_logical_or,  OP_logical_xor, OP_where,
 };
 
 /* Up to here the dtype holds every integer. */
@@ -67,8 +66,8 @@ static Node *fold_sum(Node *n, double value)
 
 /* Ops that only move or choose among elements which are all the same. */
 static const Op MOVERS[] = {
-    OP_reshape, OP_permute, OP_broadcast, OP_slice, OP_flip, OP_window, OP_concat,
-    OP_reduce_max, OP_reduce_min,
+    OP_reshape, OP_permute, OP_broadcast,  OP_slice,      OP_flip,
+    OP_window,  OP_concat,  OP_reduce_max, OP_reduce_min,
 };
 
 static Node *fold_moved(Node *n, double value)

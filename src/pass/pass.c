@@ -15,7 +15,7 @@ const Pass PASSES[] = {
 
 static void note_time(PassTimes *t, const char *name, double seconds, int nodes)
 {
-    if (!t || t->n == sizeof t->name / sizeof *t->name) return;
+    if (!t || t->n == PASS_MAX_TIMES) return;
     t->name[t->n] = name;
     t->seconds[t->n] = seconds;
     t->nodes[t->n++] = nodes;

@@ -22,7 +22,13 @@ typedef struct Pass {
 } Pass;
 extern const Pass PASSES[];            /* ends with a NULL name */
 
-typedef struct PassTimes { int n; const char *name[16]; double seconds[16]; int nodes[16]; } PassTimes;
+enum { PASS_MAX_TIMES = 16 };
+typedef struct PassTimes {
+    int n;
+    const char *name[PASS_MAX_TIMES];
+    double seconds[PASS_MAX_TIMES];
+    int nodes[PASS_MAX_TIMES];
+} PassTimes;
 typedef void (*PassHook)(void *arg, const char *pass, const PassState *);
 
 /* Runs the pipeline over g (takes it: ownership moves to the Schedule, or it is freed on error).

@@ -61,10 +61,10 @@ static bool power_of_two(const Node *x)
 /* Ops whose result is never below zero nor -0, always or if no input is. */
 enum { ALWAYS = 1, IF_INPUTS };
 static const uint8_t KEEPS_SIGN[OP_COUNT] = {
-    [OP_abs] = ALWAYS,    [OP_exp] = ALWAYS,        [OP_exp2] = ALWAYS,   [OP_sigmoid] = ALWAYS,
-    [OP_add] = IF_INPUTS, [OP_mul] = IF_INPUTS,     [OP_div] = IF_INPUTS, [OP_sum] = IF_INPUTS,
-    [OP_max] = IF_INPUTS, [OP_broadcast] = IF_INPUTS, [OP_reshape] = IF_INPUTS,
-    [OP_permute] = IF_INPUTS,
+    [OP_abs] = ALWAYS,          [OP_exp] = ALWAYS,        [OP_exp2] = ALWAYS,
+    [OP_sigmoid] = ALWAYS,      [OP_add] = IF_INPUTS,     [OP_mul] = IF_INPUTS,
+    [OP_div] = IF_INPUTS,       [OP_sum] = IF_INPUTS,     [OP_max] = IF_INPUTS,
+    [OP_broadcast] = IF_INPUTS, [OP_reshape] = IF_INPUTS, [OP_permute] = IF_INPUTS,
 };
 
 static bool never_negative(const Node *x, int depth)
@@ -143,20 +143,11 @@ static Node *constants_joined(Node *n)
     return ir_add(n->in[0]->in[0], ir_add(n->in[0]->in[1], n->in[1]));
 }
 
-static Node *known_side(Node *n)
-{
-    return n->in[yes(n->in[0]) ? 1 : 2];
-}
+static Node *known_side(Node *n) { return n->in[yes(n->in[0]) ? 1 : 2]; }
 
-static Node *same_side(Node *n)
-{
-    return n->in[1] == n->in[2] ? n->in[1] : NULL;
-}
+static Node *same_side(Node *n) { return n->in[1] == n->in[2] ? n->in[1] : NULL; }
 
-static Node *sides_swapped(Node *n)
-{
-    return ir_where(n->in[0]->in[0], n->in[2], n->in[1]);
-}
+static Node *sides_swapped(Node *n) { return ir_where(n->in[0]->in[0], n->in[2], n->in[1]); }
 
 static Node *cast_of_condition(Node *n)
 {

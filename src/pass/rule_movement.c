@@ -12,9 +12,11 @@ static bool is_broadcast(const Node *x) { return x->op == OP_broadcast; }
 static bool is_flip(const Node *x) { return x->op == OP_flip; }
 
 /* Significand bits and largest exponent of what a dtype holds exactly. */
-static const struct { int digits, exponent; } HOLDS[DT_COUNT] = {
-    [DT_bool] = {1, 1},   [DT_u8] = {8, 8},       [DT_i32] = {31, 32},    [DT_i64] = {63, 64},
-    [DT_f16] = {11, 16},  [DT_bf16] = {8, 128},   [DT_f32] = {24, 128},   [DT_f64] = {53, 1024},
+static const struct {
+    int digits, exponent;
+} HOLDS[DT_COUNT] = {
+    [DT_bool] = {1, 1},  [DT_u8] = {8, 8},     [DT_i32] = {31, 32},  [DT_i64] = {63, 64},
+    [DT_f16] = {11, 16}, [DT_bf16] = {8, 128}, [DT_f32] = {24, 128}, [DT_f64] = {53, 1024},
 };
 
 /* Every value of `from` is one of `to`: more digits and exponents, and no class lower. */
@@ -35,15 +37,9 @@ static Node *x_if_same(Node *n)
     return ir_same_dims(n, n->in[0]) && n->dtype == n->in[0]->dtype ? n->in[0] : NULL;
 }
 
-static Node *one_reshape(Node *n)
-{
-    return ir_reshape(n->in[0]->in[0], n->rank, n->dims);
-}
+static Node *one_reshape(Node *n) { return ir_reshape(n->in[0]->in[0], n->rank, n->dims); }
 
-static Node *one_broadcast(Node *n)
-{
-    return ir_broadcast(n->in[0]->in[0], n->rank, n->dims);
-}
+static Node *one_broadcast(Node *n) { return ir_broadcast(n->in[0]->in[0], n->rank, n->dims); }
 
 static Node *one_permute(Node *n)
 {
@@ -120,10 +116,7 @@ static Node *cumsum_of_ones(Node *n)
     return plus_zero(ir_cast(n->in[0], n->dtype));
 }
 
-static Node *only_input(Node *n)
-{
-    return n->nin == 1 ? n->in[0] : NULL;
-}
+static Node *only_input(Node *n) { return n->nin == 1 ? n->in[0] : NULL; }
 
 const Rule PASS_MOVEMENT_RULES[] = {
     {OP_cast, NULL, NULL, x_if_same, "it has the dtype"},

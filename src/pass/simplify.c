@@ -15,11 +15,11 @@ enum { MAX_ROUNDS = 16, MAX_STEPS = 16 };
 typedef struct Rebuild {
     const Graph *from;
     Graph *to;
-    bool first;              /* `from` is the graph that came in */
+    bool first; /* `from` is the graph that came in */
     bool rules;
     Live live;
-    Node **node;             /* old id → new node; NULL: dead */
-    uint32_t *region;        /* old region → new one */
+    Node **node;      /* old id → new node; NULL: dead */
+    uint32_t *region; /* old region → new one */
     int fired;
 } Rebuild;
 

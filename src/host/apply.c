@@ -1,0 +1,141 @@
+/* apply.c: core.apply, ops with structure by name; realisation of lists.
+ */
+#include "host/ops.h"
+#include "ir/build.h"
+#include "ir/grad.h"
+
+/* An op whose builder does more than make the node: infers, promotes, drops what is no change.
+ * w are the attribute's words. Ops without a row are made by ir_attr_node. */
+typedef struct Builder { Op op; Node *(*build)(int n, Node *const *in, const int64_t *w); } Builder;
+
+static Node *build_reshape(int n, Node *const *in, const int64_t *w)
+{
+    return (void)n, ir_reshape(in[0], (int)w[0], w + 1);
+}
+
+static Node *build_broadcast(int n, Node *const *in, const int64_t *w)
+{
+    return (void)n, ir_broadcast(in[0], (int)w[0], w + 1);
+}
+
+static Node *build_cast(int n, Node *const *in, const int64_t *w)
+{
+    return (void)n, ir_cast(in[0], (Dtype)w[0]);
+}
+
+static Node *build_dot(int n, Node *const *in, const int64_t *w)
+{
+    return (void)n, (void)w, ir_dot(in[0], in[1]);
+}
+
+static Node *build_concat(int n, Node *const *in, const int64_t *w)
+{
+    return ir_concat(n, in, (int)w[0]);
+}
+
+static const Builder BUILDERS[] = {
+    {OP_reshape, build_reshape}, {OP_broadcast, build_broadcast}, {OP_cast, build_cast},
+    {OP_dot, build_dot},         {OP_concat, build_concat},
+};
+
+/* Movements that change nothing are their input; lists shorter than the rank are left to the
+ * op's shape rule. */
+static bool is_identity(Op op, const Node *x, const AttrBuf *b)
+{
+    const int64_t *w = b->word;
+    int64_t n = x->rank;
+    if (op == OP_flip) return w[0] == 0;
+    if (op == OP_pad || op == OP_permute || op == OP_slice) {
+        if (w[0] != n || (op != OP_permute && w[n + 1] != n)) return false;
+    } else {
+        return OPS[op].family == FAM_reduce && w[0] == 0;
+    }
+    for (int64_t d = 1; d <= n; d++) {
+        if (op == OP_permute ? w[d] != d - 1 : w[d] != 0) return false;
+        if (op == OP_pad && w[n + 1 + d] != 0) return false;
+        if (op == OP_slice && (w[n + 1 + d] != x->dims[d - 1] || w[2 * (n + 1) + d] != 1))
+            return false;
+    }
+    return true;
+}
+
+static Node *build(Graph *g, Op op, int n, Node *const *in, AttrBuf *b)
+{
+    for (size_t i = 0; i < sizeof BUILDERS / sizeof *BUILDERS; i++)
+        if (BUILDERS[i].op == op) return BUILDERS[i].build(n, in, b->word);
+    return is_identity(op, in[0], b) ? in[0] : ir_attr_node(g, op, n, in, b);
+}
+
+static Op check_op(lua_State *L, int arg)
+{
+    const char *name = luaL_checkstring(L, arg);
+    int op = ir_op_find(name);
+    if (op < 0) host_raise(L, SGL_EARG, NULL, "unknown op '%s'", name);
+    if (OPS[op].family == FAM_leaf)
+        host_raise(L, SGL_EARG, NULL, "%s makes no tensor from tensors", name);
+    return (Op)op;
+}
+
+/* The inputs, one tensor or a list, at 4 … on the stack; what was at 4 is lost. */
+static int spread_inputs(lua_State *L, Host *h, Op op)
+{
+    const char *name = OPS[op].name;
+    lua_settop(L, 3);
+    if (host_tensor_at(L, h, 2)) {
+        lua_pushvalue(L, 2);
+        return 1;
+    }
+    int n = host_check_list(L, 2, name);
+    luaL_checkstack(L, n + LUA_MINSTACK, "too many inputs");
+    for (int i = 1; i <= n; i++) lua_rawgeti(L, 2, i);
+    if (OPS[op].inputs < 0 ? n >= 1 : n == OPS[op].inputs) return n;
+    return host_raise(L, SGL_EARG, NULL, "%s: %d inputs given", name, n);
+}
+
+/* core.apply(op, inputs, attrs) */
+static int apply(lua_State *L)
+{
+    Host *h = host_of(L);
+    Op op = check_op(L, 1);
+    int n = spread_inputs(L, h, op);
+    if (ir_family_elementwise(OPS[op].family)) {
+        for (int i = 0; i < 3; i++) lua_remove(L, 1);
+        host_elementwise(L, h, op);
+        return 1;
+    }
+    if (lua_isnil(L, 3)) {
+        lua_newtable(L);
+        lua_replace(L, 3);
+    }
+    luaL_checktype(L, 3, LUA_TTABLE);
+    Node **in = host_scratch(L, n, sizeof *in);
+    Tensor *out = host_tensor_new(L, h);
+    Shape x = host_tensor_shape(host_tensor_check(L, h, 4, OPS[op].name));
+    AttrBuf attrs;
+    host_attrs_read(L, op, 3, &x, &attrs);
+    Trace *tr = host_trace(L, h);
+    for (int i = 0; i < n; i++) in[i] = host_node(L, h, 4 + i, OPS[op].name);
+    Node *made = build(tr->graph, op, n, in, &attrs);
+    if (!made) return host_throw(L, h);
+    host_tensor_bind(out, tr, made);
+    return 1;
+}
+
+/* core.realize(list) */
+static int realize(lua_State *L)
+{
+    Host *h = host_of(L);
+    int n;
+    Tensor **list = host_tensor_list(L, h, 1, "realize", &n);
+    if (h->capture) return host_raise(L, SGL_ESTATE, NULL, "realize: not inside sgl.compile");
+    base_err_clear(&h->cx->err);
+    if (host_realise(h, n, list) < 0) return host_throw(L, h);
+    host_hint_memory(L, h);
+    return 0;
+}
+
+const luaL_Reg HOST_APPLY[] = {
+    {"apply", apply},
+    {"realize", realize},
+    {NULL, NULL},
+};

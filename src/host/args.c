@@ -1,0 +1,107 @@
+/* args.c: arguments from Lua, checked, with errors in the user's terms; shapes for messages.
+ */
+#include "host/host.h"
+#include "host/tensor.h"
+
+const char *host_kind(lua_State *L, int arg)
+{
+    if (luaL_getmetafield(L, arg, "__name") != LUA_TSTRING) {
+        const char *name = lua_typename(L, lua_type(L, arg));
+        return name[0] == 'n' && name[1] == 'i' ? name : lua_pushfstring(L, "a %s", name);
+    }
+    return lua_pushfstring(L, "a %s", lua_tostring(L, -1));
+}
+
+static const char *dtype_names(lua_State *L)
+{
+    lua_pushstring(L, DTYPES[0].name);
+    for (int t = 1; t < DT_COUNT; t++)
+        lua_pushfstring(L, "%s, %s", lua_tostring(L, -1), DTYPES[t].name);
+    return lua_tostring(L, -1);
+}
+
+Dtype host_check_dtype(lua_State *L, int arg, int otherwise)
+{
+    if (otherwise >= 0 && lua_isnoneornil(L, arg)) return (Dtype)otherwise;
+    if (lua_type(L, arg) != LUA_TSTRING)
+        return host_raise(L, SGL_EARG, NULL, "a dtype must be a string, got %s", host_kind(L, arg));
+    int t = ir_dtype_find(lua_tostring(L, arg));
+    if (t >= 0) return (Dtype)t;
+    return host_raise(L, SGL_EARG, lua_pushfstring(L, "dtypes: %s", dtype_names(L)),
+                      "unknown dtype '%s'", lua_tostring(L, arg));
+}
+
+int host_check_list(lua_State *L, int arg, const char *what)
+{
+    if (lua_type(L, arg) == LUA_TTABLE) return (int)lua_rawlen(L, arg);
+    return host_raise(L, SGL_EARG, NULL, "%s must be a list, got %s", what, host_kind(L, arg));
+}
+
+lua_Integer host_check_item(lua_State *L, int arg, int i, const char *what)
+{
+    int exact;
+    lua_rawgeti(L, arg, i);
+    lua_Integer v = lua_tointegerx(L, -1, &exact);
+    if (!exact)
+        return host_raise(L, SGL_EARG, NULL, "%s: element %d must be an integer, got %s", what, i,
+                          lua_type(L, -1) == LUA_TNUMBER ? lua_tostring(L, -1) : host_kind(L, -1));
+    lua_pop(L, 1);
+    return v;
+}
+
+int host_check_dims(lua_State *L, int arg, const char *what, int64_t *dims)
+{
+    int rank = host_check_list(L, arg, what);
+    if (rank > OP_MAX_RANK)
+        return host_raise(L, SGL_ESHAPE, NULL, "%s: %d dims, at most %d are possible", what, rank,
+                          OP_MAX_RANK);
+    double count = 1;
+    for (int i = 0; i < rank; i++) {
+        dims[i] = host_check_item(L, arg, i + 1, what);
+        if (dims[i] < 0)
+            return host_raise(L, SGL_ESHAPE, NULL, "%s: dim %d is %I, a size cannot be negative",
+                              what, i + 1, (lua_Integer)dims[i]);
+        count *= dims[i] ? (double)dims[i] : 1;
+    }
+    if (count >= (double)IR_MAX_COUNT)
+        return host_raise(L, SGL_ESHAPE, NULL, "%s: that many elements are not possible", what);
+    return rank;
+}
+
+int host_check_axis(lua_State *L, const char *what, lua_Integer axis, const Shape *of)
+{
+    if (axis < 0 && axis >= -of->rank) return (int)axis + of->rank;
+    if (axis >= 1 && axis <= of->rank) return (int)axis - 1;
+    host_push_type(L, of);
+    const char *type = lua_tostring(L, -1);
+    if (!of->rank)
+        return host_raise(L, SGL_EARG, NULL, "%s: axis %I is out of range: %s has no axes", what,
+                          axis, type);
+    return host_raise(L, SGL_EARG, NULL,
+                      "%s: axis %I is out of range for %s (axes are 1 to %d, or -%d to -1)", what,
+                      axis, type, of->rank, of->rank);
+}
+
+void host_push_dims(lua_State *L, int rank, const int64_t *dims)
+{
+    lua_createtable(L, rank, 0);
+    for (int i = 0; i < rank; i++) {
+        lua_pushinteger(L, dims[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+}
+
+void host_push_type(lua_State *L, const Shape *s)
+{
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    luaL_addstring(&b, DTYPES[s->dtype].name);
+    luaL_addchar(&b, '[');
+    for (int i = 0; i < s->rank; i++) {
+        if (i) luaL_addstring(&b, ", ");
+        lua_pushinteger(L, s->dims[i]);
+        luaL_addvalue(&b);
+    }
+    luaL_addchar(&b, ']');
+    luaL_pushresult(&b);
+}

@@ -1,0 +1,32 @@
+/* core.c: the module sgl.core: the functions of this folder's files put into one table. Only the
+ * Lua files of the library use it.
+ */
+#include "host/host.h"
+
+int host_open_core(lua_State *L)
+{
+    static const luaL_Reg *const LISTS[] = {
+        HOST_ERROR, HOST_MAKE,    HOST_APPLY, HOST_GRAD,   HOST_RNG,
+        HOST_GRAPH, HOST_CAPTURE, HOST_INFO,  HOST_TABLES, HOST_IO,
+    };
+    luaL_checkversion(L);
+    lua_settop(L, 0);
+    Host *h = host_open(L);
+    lua_newtable(L);
+    for (size_t i = 0; i < sizeof LISTS / sizeof *LISTS; i++) {
+        lua_pushvalue(L, 1);
+        luaL_setfuncs(L, LISTS[i], 1);
+    }
+    host_tensor_class(L, h);
+    lua_setfield(L, 2, "Tensor");
+    host_graph_class(L);
+    lua_getfield(L, -1, "__index");
+    lua_setfield(L, 2, "Graph");
+    host_program_class(L);
+    lua_getfield(L, -1, "__index");
+    lua_setfield(L, 2, "Program");
+    lua_settop(L, 2);
+    lua_pushliteral(L, HOST_VERSION);
+    lua_setfield(L, 2, "version");
+    return 1;
+}

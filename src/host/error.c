@@ -1,0 +1,167 @@
+/* error.c: errors as objects: {code, message, file, line, hint} with metatable "sgl.error".
+ *
+ * In:   a code and a text, or what a call left in the context's error.
+ * Out:  an object raised at the user's position: the innermost frame that is Lua code and not a
+ *       chunk of the library (their sources begin with "=sgl/").
+ */
+#include <string.h>
+#include "host/host.h"
+
+static const char ERROR[] = "sgl.error";
+
+bool host_position(lua_State *L, lua_Debug *ar)
+{
+    for (int level = 0; lua_getstack(L, level, ar); level++) {
+        lua_getinfo(L, "Sl", ar);
+        if (ar->currentline > 0 && strncmp(ar->source, "=sgl/", 5) != 0) return true;
+    }
+    return false;
+}
+
+Src host_src(lua_State *L, Host *h)
+{
+    lua_Debug ar;
+    return host_position(L, &ar) ? base_src(h->cx, ar.short_src, ar.currentline) : 0;
+}
+
+/* Raises the message on the top of the stack. */
+static int raise_top(lua_State *L, int code, const char *hint)
+{
+    lua_Debug ar;
+    lua_createtable(L, 0, 5);
+    lua_insert(L, -2);
+    lua_setfield(L, -2, "message");
+    lua_pushstring(L, base_err_name(code));
+    lua_setfield(L, -2, "code");
+    if (hint && *hint) {
+        lua_pushstring(L, hint);
+        lua_setfield(L, -2, "hint");
+    }
+    if (host_position(L, &ar)) {
+        lua_pushstring(L, ar.short_src);
+        lua_setfield(L, -2, "file");
+        lua_pushinteger(L, ar.currentline);
+        lua_setfield(L, -2, "line");
+    }
+    luaL_setmetatable(L, ERROR);
+    return lua_error(L);
+}
+
+int host_raise(lua_State *L, int code, const char *hint, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    lua_pushvfstring(L, fmt, ap);
+    va_end(ap);
+    return raise_top(L, code, hint);
+}
+
+int host_throw(lua_State *L, Host *h)
+{
+    Err e = h->cx->err;
+    base_err_clear(&h->cx->err);
+    if (!e.code) e.code = SGL_EINTERN;
+    if (e.code == SGL_EINTR) host_interrupt_taken(L, h);
+    lua_pushstring(L, *e.text ? e.text : base_err_sentence(e.code));
+    return raise_top(L, e.code, e.hint);
+}
+
+int host_fail(lua_State *L, const Err *e)
+{
+    lua_pushnil(L);
+    lua_pushstring(L, *e->text ? e->text : base_err_sentence(e->code));
+    lua_pushstring(L, base_err_name(e->code));
+    return 3;
+}
+
+/* The name of a code as a number; an unknown name is the caller's mistake. */
+static int code_of(lua_State *L, int arg)
+{
+    static const struct { const char *name; int code; } CODES[] = {
+#define X(code, number, sentence) {#code, code},
+#include "base/err.def"
+#undef X
+    };
+    const char *name = luaL_checkstring(L, arg);
+    for (size_t i = 0; i < sizeof CODES / sizeof *CODES; i++)
+        if (!strcmp(CODES[i].name, name)) return CODES[i].code;
+    return luaL_error(L, "unknown error code '%s'", name);
+}
+
+/* core.raise(code, message, hint?) */
+static int error_raise(lua_State *L)
+{
+    int code = code_of(L, 1);
+    const char *hint = luaL_optstring(L, 3, NULL);
+    luaL_checkstring(L, 2);
+    lua_pushvalue(L, 2);
+    return raise_top(L, code, hint);
+}
+
+/* core.fail(code, message) -> nil, message, code */
+static int error_fail(lua_State *L)
+{
+    code_of(L, 1);
+    luaL_checkstring(L, 2);
+    lua_pushnil(L);
+    lua_pushvalue(L, 2);
+    lua_pushvalue(L, 1);
+    return 3;
+}
+
+/* core.position() -> file, line */
+static int error_position(lua_State *L)
+{
+    lua_Debug ar;
+    if (!host_position(L, &ar)) return 0;
+    lua_pushstring(L, ar.short_src);
+    lua_pushinteger(L, ar.currentline);
+    return 2;
+}
+
+/* file:line: message, then the hint's lines indented by two blanks. */
+static int error_tostring(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 1);
+    lua_getfield(L, 1, "message");
+    if (lua_getfield(L, 1, "file") == LUA_TSTRING && lua_getfield(L, 1, "line") == LUA_TNUMBER)
+        lua_pushfstring(L, "%s:%d: %s", lua_tostring(L, 3), (int)lua_tointeger(L, 4),
+                        luaL_tolstring(L, 2, NULL));
+    else
+        luaL_tolstring(L, 2, NULL);
+    if (lua_getfield(L, 1, "hint") != LUA_TSTRING) {
+        lua_pop(L, 1);
+        return 1;
+    }
+    const char *indented = luaL_gsub(L, lua_tostring(L, -1), "\n", "\n  ");
+    lua_pushfstring(L, "%s\n  %s", lua_tostring(L, -3), indented);
+    return 1;
+}
+
+static int error_concat(lua_State *L)
+{
+    luaL_tolstring(L, 1, NULL);
+    luaL_tolstring(L, 2, NULL);
+    lua_concat(L, 2);
+    return 1;
+}
+
+static const luaL_Reg META[] = {
+    {"__tostring", error_tostring},
+    {"__concat", error_concat},
+    {NULL, NULL},
+};
+
+const luaL_Reg HOST_ERROR[] = {
+    {"raise", error_raise},
+    {"fail", error_fail},
+    {"position", error_position},
+    {NULL, NULL},
+};
+
+void host_open_error(lua_State *L)
+{
+    if (luaL_newmetatable(L, ERROR)) luaL_setfuncs(L, META, 0);
+    lua_pop(L, 1);
+}

@@ -1,0 +1,125 @@
+/* grad.c: gradients and composite regions of recorded operations.
+ */
+#include <string.h>
+#include "host/capture.h"
+#include "host/trace.h"
+#include "ir/grad.h"
+
+/* Zero is right when loss does not depend on a tensor, and wrong when it does through tensors
+ * whose history was dropped. So refuse what cannot be told apart. */
+static void check_history(lua_State *L, Host *h, const Node *loss, int n, Node *const *wrt)
+{
+    const Graph *g = loss->graph;
+    bool cut = false, apart = false;
+    uint8_t *mark = host_scratch(L, g->nodes.n, 1);
+    ir_reachable(g, 1, (Node *const[]){(Node *)loss}, mark);
+    for (int i = 0; i < g->inputs.n; i++)
+        cut |= mark[g->inputs.at[i].node->id] && g->inputs.at[i].name
+               && !strcmp(g->inputs.at[i].name, TRACE_CUT);
+    for (int i = 0; i < n; i++) apart |= !mark[wrt[i]->id];
+    if (cut && apart && !h->capture)
+        host_raise(L, SGL_EGRAD, "take the gradient inside sgl.compile, or sooner after the loss",
+                   "grad: the operations between the loss and the tensors are no longer recorded");
+    lua_pop(L, 1);
+}
+
+/* core.grad(loss, list) -> list */
+static int grad(lua_State *L)
+{
+    Host *h = host_of(L);
+    lua_settop(L, 2);
+    host_tensor_check(L, h, 1, "grad");
+    int n = host_check_list(L, 2, "grad: the tensors");
+    Node **wrt = host_scratch(L, n, sizeof *wrt), **dx = host_scratch(L, n, sizeof *dx);
+    lua_createtable(L, n, 0);
+    int list = lua_gettop(L);
+    for (int i = 0; i < n; i++) {
+        host_tensor_new(L, h);
+        lua_rawseti(L, list, i + 1);
+    }
+    Trace *tr = host_trace(L, h);
+    Node *loss = host_node(L, h, 1, "grad");
+    for (int i = 0; i < n; i++) {
+        lua_rawgeti(L, 2, i + 1);
+        wrt[i] = host_node(L, h, lua_gettop(L), "grad");
+        lua_pop(L, 1);
+    }
+    check_history(L, h, loss, n, wrt);
+    if (ir_grad(tr->graph, loss, n, wrt, dx) < 0) return host_throw(L, h);
+    for (int i = 0; i < n; i++) {
+        lua_rawgeti(L, list, i + 1);
+        host_tensor_bind(host_tensor_at(L, h, -1), tr, dx[i]);
+        lua_pop(L, 1);
+    }
+    return 1;
+}
+
+/* An open region. It pins its trace, and closes as a to-be-closed variable, so also when an error
+ * passes through. A capture that ends first takes its regions with it. */
+typedef struct Open { Trace *trace; Graph *graph; uint32_t number; } Open;
+
+static void region_end(Host *h, Open *o, Node *out)
+{
+    Trace *tr = o->trace;
+    o->trace = NULL;
+    bool there = tr && (tr == h->pending || (h->capture && tr == &h->capture->trace));
+    if (!there || tr->graph != o->graph) return;
+    tr->pins--;
+    ir_region_end(tr->graph, o->number, out);
+}
+
+static int region_close(lua_State *L)
+{
+    region_end(lua_touserdata(L, lua_upvalueindex(1)), lua_touserdata(L, 1), NULL);
+    return 0;
+}
+
+static const luaL_Reg REGION_META[] = {
+    {"__close", region_close},
+    {"__gc", region_close},
+    {NULL, NULL},
+};
+
+/* Begins the region over the tensors in the list at 2. */
+static void region_begin(lua_State *L, Host *h, Open *o)
+{
+    const char *name = luaL_checkstring(L, 1);
+    int n = host_check_list(L, 2, "region"), count = 0;
+    Node **in = host_scratch(L, n, sizeof *in);
+    Trace *tr = host_trace(L, h);
+    for (int i = 0; i < n; i++) {
+        lua_rawgeti(L, 2, i + 1);
+        if (host_tensor_at(L, h, -1)) in[count++] = host_node(L, h, lua_gettop(L), name);
+        lua_pop(L, 1);
+    }
+    uint32_t number = ir_region_begin(tr->graph, name, count, in);
+    if (!number) host_throw(L, h);
+    *o = (Open){tr, tr->graph, number};
+    tr->pins++;
+}
+
+/* core.region(name, inputs, fn, ...) -> the results of fn(...) */
+static int region(lua_State *L)
+{
+    Host *h = host_of(L);
+    int extra = lua_gettop(L) - 3;
+    luaL_checktype(L, 3, LUA_TFUNCTION);
+    Open *o = lua_newuserdatauv(L, sizeof *o, 0);
+    *o = (Open){0};
+    host_class(L, "sgl.region", REGION_META, NULL, 0);
+    lua_setmetatable(L, -2);
+    lua_insert(L, 3);
+    lua_toclose(L, 3);
+    region_begin(L, h, o);
+    lua_pop(L, 1);
+    lua_call(L, extra, LUA_MULTRET);
+    Tensor *first = lua_gettop(L) > 3 ? host_tensor_at(L, h, 4) : NULL;
+    region_end(h, o, first && first->trace == o->trace ? first->node : NULL);
+    return lua_gettop(L) - 3;
+}
+
+const luaL_Reg HOST_GRAD[] = {
+    {"grad", grad},
+    {"region", region},
+    {NULL, NULL},
+};

@@ -1,0 +1,198 @@
+/* graph_eval.c: running a graph in a handle: the reference interpreter in double, and the backend.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "exec/program.h"
+#include "host/graph.h"
+#include "ir/eval.h"
+
+/* Arrays of the reference interpreter, freed by Lua also when an error passes through. */
+typedef struct Arrays { int n; RefArray at[]; } Arrays;
+
+static int arrays_gc(lua_State *L)
+{
+    Arrays *a = lua_touserdata(L, 1);
+    for (int i = 0; i < a->n; i++) ir_ref_free(&a->at[i]);
+    a->n = 0;
+    return 0;
+}
+
+static Arrays *arrays_new(lua_State *L, int n)
+{
+    static const luaL_Reg META[] = {{"__gc", arrays_gc}, {NULL, NULL}};
+    size_t bytes = sizeof(Arrays) + (size_t)n * sizeof(RefArray);
+    Arrays *a = lua_newuserdatauv(L, bytes, 0);
+    memset(a, 0, bytes);
+    a->n = n;
+    host_class(L, "sgl.arrays", META, NULL, 0);
+    lua_setmetatable(L, -2);
+    return a;
+}
+
+const Node *host_graph_node(lua_State *L, const Graph *g, int arg)
+{
+    const char *text = luaL_checkstring(L, arg);
+    char *end = NULL;
+    long id = *text == '%' ? strtol(text + 1, &end, 10) : 0;
+    if (id >= 1 && id <= g->nodes.n && !*end) return g->nodes.at[id - 1];
+    host_raise(L, SGL_EARG, NULL, "the graph has no node '%s', it has %%1 to %%%d", text,
+               g->nodes.n);
+    return NULL;
+}
+
+/* The values of the tensors in the list at 2, one for each input. */
+static Tensor **input_tensors(lua_State *L, Host *h, const Graph *g, const char *what)
+{
+    int n;
+    Tensor **list = host_tensor_list(L, h, 2, what, &n);
+    if (n != g->inputs.n)
+        host_raise(L, SGL_EARG, NULL, "%s: the graph has %d inputs, got %d", what, g->inputs.n, n);
+    base_err_clear(&h->cx->err);
+    if (host_realise(h, n, list) < 0) host_throw(L, h);
+    return list;
+}
+
+/* Shape errors are raised here: the interpreter trusts its inputs. */
+static void check_input(lua_State *L, const Graph *g, int i, const Storage *s)
+{
+    const Node *n = g->inputs.at[i].node;
+    bool fits = n->dtype == s->dtype && n->rank == s->rank;
+    for (int d = 0; fits && d < n->rank; d++) fits = n->dims[d] == s->dims[d];
+    if (fits) return;
+    Shape is = {.dtype = s->dtype, .rank = s->rank};
+    memcpy(is.dims, s->dims, s->rank * sizeof *s->dims);
+    Str *want = host_text(L);
+    ir_type_text(n, want);
+    host_text_push(L, want);
+    host_push_type(L, &is);
+    host_raise(L, n->dtype == s->dtype ? SGL_ESHAPE : SGL_EDTYPE, NULL,
+               "input %d of the graph is %s, got %s", i + 1, lua_tostring(L, -2),
+               lua_tostring(L, -1));
+}
+
+static Arrays *input_arrays(lua_State *L, Host *h, const Graph *g)
+{
+    Tensor **list = input_tensors(L, h, g, "eval");
+    Arrays *a = arrays_new(L, g->inputs.n);
+    for (int i = 0; i < g->inputs.n; i++) {
+        const Storage *s = list[i]->storage;
+        check_input(L, g, i, s);
+        if (ir_ref_alloc(&a->at[i], s->dtype, s->rank, s->dims) < 0)
+            host_raise(L, SGL_ENOMEM, NULL, "eval: out of memory");
+        for (int64_t e = 0; e < s->count; e++)
+            a->at[i].at[e] = ir_dtype_load(s->dtype, s->data, e);
+    }
+    return a;
+}
+
+static void push_array(lua_State *L, Host *h, const RefArray *a)
+{
+    Storage *s = host_tensor_make(L, h, DT_f64, a->rank, a->dims)->storage;
+    if (s->bytes) memcpy(s->data, a->at, s->bytes);
+}
+
+/* The nodes whose values are wanted: those named in the list at 3, or the outputs. */
+static Node **wanted_nodes(lua_State *L, const Graph *g, int *n)
+{
+    bool named = !lua_isnoneornil(L, 3);
+    *n = named ? host_check_list(L, 3, "eval: the nodes") : g->outputs.n;
+    Node **nodes = host_scratch(L, *n, sizeof *nodes);
+    for (int i = 0; i < *n; i++) {
+        if (!named) {
+            nodes[i] = g->outputs.at[i].node;
+            continue;
+        }
+        lua_rawgeti(L, 3, i + 1);
+        nodes[i] = (Node *)host_graph_node(L, g, lua_gettop(L));
+        lua_pop(L, 1);
+    }
+    return nodes;
+}
+
+/* g:eval(inputs, node_ids?) -> list of f64 tensors */
+static int graph_eval(lua_State *L)
+{
+    Host *h = host_of(L);
+    lua_settop(L, 3);
+    const Graph *g = host_graph_check(L)->graph;
+    int n;
+    Node **nodes = wanted_nodes(L, g, &n);
+    Arrays *in = input_arrays(L, h, g), *out = arrays_new(L, n);
+    base_err_clear(&h->cx->err);
+    if (ir_eval_nodes(g, REF_EXACT, in->at, n, nodes, out->at) < 0) return host_throw(L, h);
+    lua_createtable(L, n, 0);
+    for (int i = 0; i < n; i++) {
+        push_array(L, h, &out->at[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+/* A program that lives for one run. */
+typedef struct Once { Program *program; } Once;
+
+static int once_gc(lua_State *L)
+{
+    Once *o = lua_touserdata(L, 1);
+    if (o->program) exec_program_free(o->program);
+    o->program = NULL;
+    return 0;
+}
+
+static Once *once_new(lua_State *L)
+{
+    static const luaL_Reg META[] = {{"__gc", once_gc}, {NULL, NULL}};
+    Once *o = lua_newuserdatauv(L, sizeof *o, 0);
+    o->program = NULL;
+    host_class(L, "sgl.once", META, NULL, 0);
+    lua_setmetatable(L, -2);
+    return o;
+}
+
+/* Inputs of the run: what the graph assigns is updated in place, so it runs on a copy. */
+static Storage **run_inputs(lua_State *L, Host *h, const Graph *g)
+{
+    Tensor **list = input_tensors(L, h, g, "run");
+    Storage **in = host_scratch(L, g->inputs.n, sizeof *in);
+    luaL_checkstack(L, g->assigns.n + LUA_MINSTACK, "too many assigns");
+    for (int i = 0; i < g->inputs.n; i++) in[i] = list[i]->storage;
+    for (int i = 0; i < g->assigns.n; i++) {
+        int k = g->assigns.at[i].input;
+        const Storage *old = in[k];
+        in[k] = host_tensor_make(L, h, old->dtype, old->rank, old->dims)->storage;
+        if (old->bytes) memcpy(in[k]->data, old->data, old->bytes);
+    }
+    return in;
+}
+
+/* g:run(inputs) -> list of the outputs */
+static int graph_run(lua_State *L)
+{
+    Host *h = host_of(L);
+    lua_settop(L, 2);
+    const Graph *g = host_graph_check(L)->graph;
+    Storage **in = run_inputs(L, h, g);
+    Storage **out = host_scratch(L, g->outputs.n, sizeof *out);
+    Once *once = once_new(L);
+    lua_createtable(L, g->outputs.n, 0);
+    for (int i = 0; i < g->outputs.n; i++) {
+        host_tensor_new(L, h);
+        lua_rawseti(L, -2, i + 1);
+    }
+    base_err_clear(&h->cx->err);
+    Graph *copy = host_copy_whole(g);
+    once->program = copy ? exec_compile(copy) : NULL;
+    if (!once->program || exec_run(once->program, in, out) < 0) return host_throw(L, h);
+    for (int i = 0; i < g->outputs.n; i++) {
+        lua_rawgeti(L, -1, i + 1);
+        host_tensor_set(host_tensor_at(L, h, -1), out[i]);
+        lua_pop(L, 1);
+    }
+    return 1;
+}
+
+const luaL_Reg HOST_EVAL_METHODS[] = {
+    {"eval", graph_eval},
+    {"run", graph_run},
+    {NULL, NULL},
+};

@@ -1,0 +1,273 @@
+/* program.c: captured programs: running them on tensors, and looking into them.
+ *
+ * A run reads its state from the handles of the capture, so assignments between runs are seen.
+ * Holds: storage that a run updates in place belongs to one handle alone; shared storage is copied
+ *        first. That covers aliases: a second handle, the pending trace, an argument.
+ */
+#include <string.h>
+#include "exec/program.h"
+#include "host/capture.h"
+#include "host/graph.h"
+
+typedef struct Prog {
+    Owned owned;
+    Program *program;          /* NULL: closed */
+    int nargs, nin, nout;
+    Tensor **state;            /* by input: anchored in the uservalue; NULL: argument or rng */
+    bool *assigned;            /* by input */
+    int rng;                   /* its input, or -1 */
+    Tensor **wanted;           /* during a run: tensors whose values are needed */
+    Storage **in, **out;       /* during a run: references */
+} Prog;
+
+static void release(Storage **list, int n)
+{
+    for (int i = 0; list && i < n; i++) {
+        exec_storage_unref(list[i]);
+        list[i] = NULL;
+    }
+}
+
+static void prog_end(Owned *o)
+{
+    Prog *p = (Prog *)o;
+    release(p->in, p->nin);
+    release(p->out, p->nout);
+    if (p->program) exec_program_free(p->program);
+    base_mem_free(p->state);
+    base_mem_free(p->assigned);
+    base_mem_free(p->wanted);
+    base_mem_free(p->in);
+    base_mem_free(p->out);
+    *p = (Prog){.owned = p->owned};
+}
+
+static int prog_gc(lua_State *L)
+{
+    Prog *p = lua_touserdata(L, 1);
+    host_disown(&p->owned);
+    prog_end(&p->owned);
+    return 0;
+}
+
+static Prog *prog_check(lua_State *L)
+{
+    Prog *p = luaL_checkudata(L, 1, "sgl.program");
+    if (!p->program) host_raise(L, SGL_ECLOSED, NULL, "the program is closed");
+    return p;
+}
+
+static void check_arity(lua_State *L, const Prog *p)
+{
+    int n = host_check_list(L, 2, "run: the arguments");
+    if (n != p->nargs)
+        host_raise(L, SGL_EARG, NULL, "the step was captured with %d argument%s, got %d", p->nargs,
+                   p->nargs == 1 ? "" : "s", n);
+}
+
+/* Collects the tensors among arguments and state, and runs what is pending for them together. */
+static void realise_inputs(lua_State *L, Host *h, Prog *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->nargs; i++) {
+        if (lua_rawgeti(L, 2, i + 1) != LUA_TNUMBER)
+            p->wanted[n++] = host_tensor_check(L, h, lua_gettop(L), "the step");
+        lua_pop(L, 1);
+    }
+    for (int i = p->nargs; i < p->nin; i++) {
+        if (!p->state[i]) continue;
+        if (p->state[i]->life != TENSOR_ALIVE)
+            host_raise(L, SGL_ECLOSED, NULL, "the step uses a tensor that is closed");
+        p->wanted[n++] = p->state[i];
+    }
+    base_err_clear(&h->cx->err);
+    if (host_realise(h, n, p->wanted) < 0) host_throw(L, h);
+}
+
+static Storage *number_storage(Host *h, double value)
+{
+    Storage *s = exec_storage_new(h->cx, DT_f32, 0, NULL);
+    if (s) *(float *)s->data = (float)value;
+    return s;
+}
+
+static int unshare(Host *h, Tensor *t)
+{
+    if (t->storage->refs == 1) return SGL_OK;
+    const Storage *old = t->storage;
+    Storage *own = exec_storage_new(h->cx, old->dtype, old->rank, old->dims);
+    if (!own) return h->cx->err.code;
+    memcpy(own->data, old->data, old->bytes);
+    host_tensor_set(t, own);
+    return SGL_OK;
+}
+
+/* Arguments come before state, so that a tensor that is both is seen to be shared. */
+static void fill_inputs(lua_State *L, Host *h, Prog *p)
+{
+    for (int i = 0; i < p->nargs; i++) {
+        bool number = lua_rawgeti(L, 2, i + 1) == LUA_TNUMBER;
+        p->in[i] = number ? number_storage(h, lua_tonumber(L, -1))
+                          : exec_storage_ref(host_tensor_at(L, h, -1)->storage);
+        lua_pop(L, 1);
+        if (!p->in[i]) host_throw(L, h);
+    }
+    for (int i = p->nargs; i < p->nin; i++)
+        if (p->assigned[i] && p->state[i] && unshare(h, p->state[i]) < 0) host_throw(L, h);
+    for (int i = p->nargs; i < p->nin; i++) {
+        p->in[i] = i == p->rng ? host_rng_next(h) : exec_storage_ref(p->state[i]->storage);
+        if (!p->in[i]) host_throw(L, h);
+    }
+}
+
+/* program:run(args) -> list of tensors */
+static int prog_run(lua_State *L)
+{
+    Host *h = host_of(L);
+    Prog *p = prog_check(L);
+    lua_settop(L, 2);
+    if (h->capture)
+        return host_raise(L, SGL_ESTATE, NULL, "a program cannot run inside another capture");
+    release(p->in, p->nin);
+    check_arity(L, p);
+    realise_inputs(L, h, p);
+    lua_createtable(L, p->nout, 0);
+    for (int k = 0; k < p->nout; k++) {
+        host_tensor_new(L, h);
+        lua_rawseti(L, 3, k + 1);
+    }
+    fill_inputs(L, h, p);
+    int status = exec_run(p->program, p->in, p->out);
+    release(p->in, p->nin);
+    if (status < 0) return host_throw(L, h);
+    for (int k = 0; k < p->nout; k++) {
+        lua_rawgeti(L, 3, k + 1);
+        host_tensor_set(host_tensor_at(L, h, -1), p->out[k]);
+        p->out[k] = NULL;
+        lua_pop(L, 1);
+    }
+    host_trace_idle(h);
+    host_hint_memory(L, h);
+    return 1;
+}
+
+/* program:graph() -> what was captured */
+static int prog_graph(lua_State *L)
+{
+    Host *h = host_of(L);
+    Prog *p = prog_check(L);
+    GraphBox *b = host_graph_new(L, h);
+    const Graph *g = exec_program_graph(p->program);
+    while (g->from) g = g->from;
+    b->kernels = exec_program_info(p->program)->kernels;
+    b->graph = host_copy_whole(g);
+    return host_graph_made(L, h, b);
+}
+
+static void push_passes(lua_State *L, const PassTimes *times)
+{
+    lua_createtable(L, times->n, 0);
+    for (int i = 0; i < times->n; i++) {
+        lua_createtable(L, 0, 3);
+        lua_pushstring(L, times->name[i]);
+        lua_setfield(L, -2, "name");
+        lua_pushnumber(L, times->seconds[i] * 1e3);
+        lua_setfield(L, -2, "ms");
+        lua_pushinteger(L, times->nodes[i]);
+        lua_setfield(L, -2, "nodes");
+        lua_rawseti(L, -2, i + 1);
+    }
+}
+
+/* program:info() */
+static int prog_info(lua_State *L)
+{
+    const ProgramInfo *info = exec_program_info(prog_check(L)->program);
+    const struct { const char *name; int64_t value; } FIELDS[] = {
+        {"nodes", info->nodes}, {"groups", info->groups}, {"kernels", info->kernels},
+        {"steps", info->steps}, {"dots", info->dots},
+        {"arena_bytes", (int64_t)info->arena_bytes}, {"bytes", (int64_t)info->bytes},
+    };
+    lua_newtable(L);
+    for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++) {
+        lua_pushinteger(L, FIELDS[i].value);
+        lua_setfield(L, -2, FIELDS[i].name);
+    }
+    lua_pushnumber(L, info->compile_seconds * 1e3);
+    lua_setfield(L, -2, "compile_ms");
+    push_passes(L, &info->passes);
+    lua_setfield(L, -2, "passes");
+    return 1;
+}
+
+/* program:print(level) -> string */
+static int prog_print(lua_State *L)
+{
+    static const char *const LEVELS[] = {"fused", "plan", "kernels", NULL};
+    Prog *p = prog_check(L);
+    const char *level = LEVELS[luaL_checkoption(L, 2, "fused", LEVELS)];
+    Str *s = host_text(L);
+    exec_program_print(p->program, level, s);
+    return host_text_push(L, s);
+}
+
+static int prog_close(lua_State *L)
+{
+    prog_check(L);
+    return prog_gc(L);
+}
+
+static const luaL_Reg PROGRAM_META[] = {
+    {"__gc", prog_gc},
+    {"__close", prog_gc},
+    {NULL, NULL},
+};
+
+static const luaL_Reg PROGRAM_METHODS[] = {
+    {"run", prog_run},     {"graph", prog_graph}, {"info", prog_info},
+    {"print", prog_print}, {"close", prog_close}, {NULL, NULL},
+};
+
+void host_program_class(lua_State *L)
+{
+    static const luaL_Reg *const LISTS[] = {PROGRAM_METHODS};
+    host_class(L, "sgl.program", PROGRAM_META, LISTS, 1);
+}
+
+/* Pushes a program that is not there yet, with room for its inputs and outputs. */
+static Prog *prog_new(lua_State *L, Host *h, const Capture *c)
+{
+    const Graph *g = c->trace.graph;
+    Prog *p = lua_newuserdatauv(L, sizeof *p, 1);
+    *p = (Prog){.nargs = c->nargs, .nin = g->inputs.n, .nout = g->outputs.n, .rng = -1};
+    host_program_class(L);
+    lua_setmetatable(L, -2);
+    host_own(h, &p->owned, prog_end);
+    size_t n = (size_t)p->nin + 1;
+    p->state = base_mem_zero(n, sizeof *p->state);
+    p->assigned = base_mem_zero(n, sizeof *p->assigned);
+    p->wanted = base_mem_zero(n, sizeof *p->wanted);
+    p->in = base_mem_zero(n, sizeof *p->in);
+    p->out = base_mem_zero(p->nout + 1, sizeof *p->out);
+    if (!p->state || !p->assigned || !p->wanted || !p->in || !p->out)
+        host_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
+    return p;
+}
+
+int host_program_push(lua_State *L, Host *h, Capture *c, int states)
+{
+    Prog *p = prog_new(L, h, c);
+    lua_pushvalue(L, states);
+    lua_setiuservalue(L, -2, 1);
+    for (int i = 0; i < c->states.n; i++) {
+        const CapturedState *s = &c->states.at[i];
+        p->state[ir_attr_int(s->input, 0)] = s->tensor;
+    }
+    if (c->rng) p->rng = (int)ir_attr_int(c->rng, 0);
+    Graph *g = c->trace.graph;
+    for (int i = 0; i < g->assigns.n; i++) p->assigned[g->assigns.at[i].input] = true;
+    c->trace.graph = NULL;
+    base_err_clear(&h->cx->err);
+    p->program = exec_compile(g);
+    return p->program ? 1 : host_throw(L, h);
+}

@@ -1,0 +1,12 @@
+/* state.h: the interpreter's Lua state and its command line.
+ */
+#ifndef SGL_HOST_STATE_H
+#define SGL_HOST_STATE_H
+#include <lua.h>
+
+lua_State *host_state_new(void);      /* memory from base_mem, warnings to stderr; NULL: no memory */
+
+/* Calls the function below `nargs` arguments, Ctrl-C armed; on an error the traceback is added to
+ * its message. Returns Lua's status. */
+int host_state_call(lua_State *L, int nargs, int nresults);
+#endif

@@ -1,0 +1,106 @@
+/* tables.c: the op table and the dtypes as Lua tables, and samples from an op's domain: what
+ * generated docs and specs are made of.
+ */
+#include <string.h>
+#include "host/tensor.h"
+#include "ir/eval.h"
+
+static const char *const FAMILIES[] = {
+    "unary", "test", "binary", "compare", "select",
+    "leaf", "cast", "movement", "reduce", "dot", "index",
+};
+
+static const char *const DOMAINS[] = {
+    "none", "real", "nonzero", "positive", "unit", "broken", "apart", "smallint",
+    "anything", "index", "rngstate", NULL,
+};
+
+static void set_string(lua_State *L, const char *key, const char *value)
+{
+    lua_pushstring(L, value ? value : "");
+    lua_setfield(L, -2, key);
+}
+
+/* Classes of dtypes as a list of names. */
+static void push_classes(lua_State *L, int classes)
+{
+    static const struct { int bit; const char *name; } CLASSES[] = {
+        {CLASS_BOOL, "bool"}, {CLASS_INT, "int"}, {CLASS_FLOAT, "float"},
+    };
+    lua_newtable(L);
+    for (size_t i = 0; i < sizeof CLASSES / sizeof *CLASSES; i++) {
+        if (!(classes & CLASSES[i].bit)) continue;
+        lua_pushstring(L, CLASSES[i].name);
+        lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    }
+}
+
+static void push_op(lua_State *L, const OpInfo *op)
+{
+    lua_createtable(L, 0, 9);
+    set_string(L, "name", op->name);
+    set_string(L, "family", FAMILIES[op->family]);
+    set_string(L, "attrs", op->attrs);
+    set_string(L, "domain", DOMAINS[op->domain]);
+    set_string(L, "onnx", op->onnx);
+    set_string(L, "doc", op->doc);
+    lua_pushinteger(L, op->inputs);
+    lua_setfield(L, -2, "inputs");
+    push_classes(L, op->types);
+    lua_setfield(L, -2, "types");
+    lua_pushboolean(L, op->grad != NULL);
+    lua_setfield(L, -2, "differentiable");
+}
+
+static int ops(lua_State *L)
+{
+    lua_createtable(L, OP_COUNT, 0);
+    for (int op = 0; op < OP_COUNT; op++) {
+        push_op(L, &OPS[op]);
+        lua_rawseti(L, -2, op + 1);
+    }
+    return 1;
+}
+
+static int dtypes(lua_State *L)
+{
+    lua_createtable(L, DT_COUNT, 0);
+    for (int t = 0; t < DT_COUNT; t++) {
+        const DtypeInfo *info = &DTYPES[t];
+        lua_createtable(L, 0, 3);
+        set_string(L, "name", info->name);
+        set_string(L, "class", info->class == CLASS_BOOL  ? "bool"
+                               : info->class == CLASS_INT ? "int"
+                                                          : "float");
+        lua_pushinteger(L, (lua_Integer)info->bytes);
+        lua_setfield(L, -2, "bytes");
+        lua_rawseti(L, -2, t + 1);
+    }
+    return 1;
+}
+
+/* core.sample(domain, seed, shape, dtype, bound?) */
+static int sample(lua_State *L)
+{
+    Host *h = host_of(L);
+    int64_t dims[OP_MAX_RANK];
+    Domain domain = (Domain)luaL_checkoption(L, 1, NULL, DOMAINS);
+    lua_Integer seed = luaL_checkinteger(L, 2), bound = luaL_optinteger(L, 5, 1);
+    int rank = host_check_dims(L, 3, "sample: the shape", dims);
+    Dtype dtype = host_check_dtype(L, 4, DT_f32);
+    Storage *s = host_tensor_make(L, h, dtype, rank, dims)->storage;
+    RefArray a = {.dtype = dtype, .rank = rank, .count = s->count};
+    memcpy(a.dims, dims, rank * sizeof *dims);
+    a.at = host_scratch(L, s->count, sizeof *a.at);
+    ir_domain_sample(domain, (uint64_t)seed, bound, &a);
+    for (int64_t i = 0; i < s->count; i++) ir_dtype_store(dtype, s->data, i, a.at[i]);
+    lua_pop(L, 1);
+    return 1;
+}
+
+const luaL_Reg HOST_TABLES[] = {
+    {"ops", ops},
+    {"dtypes", dtypes},
+    {"sample", sample},
+    {NULL, NULL},
+};

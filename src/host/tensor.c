@@ -1,0 +1,156 @@
+/* tensor.c: the life of tensor handles.
+ *
+ * Holds: a handle is in the host's ring from birth to death; its storage is a reference of its
+ *        own. Closing is final: a closed handle only answers that it is closed.
+ */
+#include <string.h>
+#include "host/tensor.h"
+#include "host/trace.h"
+
+enum { HINT_BYTES = 1 << 16 };   /* smaller amounts wait until they add up */
+
+void host_tensor_detach(Tensor *t)
+{
+    if (!t->trace) return;
+    t->prev->next = t->next;
+    t->next->prev = t->prev;
+    t->trace = NULL;
+    t->node = NULL;
+}
+
+void host_tensor_bind(Tensor *t, Trace *tr, Node *n)
+{
+    Storage *known = host_trace_value(tr, n);
+    if (known) exec_storage_ref(known);
+    exec_storage_unref(t->storage);
+    host_tensor_detach(t);
+    t->storage = known;
+    t->trace = tr;
+    t->node = n;
+    t->prev = tr->handles.prev;
+    t->next = &tr->handles;
+    t->prev->next = t->next->prev = t;
+}
+
+void host_tensor_set(Tensor *t, Storage *s)
+{
+    static _Atomic uint64_t count;
+    exec_storage_unref(t->storage);
+    host_tensor_detach(t);
+    t->storage = s;
+    t->id = ++count;
+    t->leaf = t->cut = false;
+}
+
+static void tensor_end(Owned *o)
+{
+    Tensor *t = (Tensor *)o;
+    host_tensor_set(t, NULL);
+    t->life = TENSOR_CLOSED;
+}
+
+Tensor *host_tensor_new(lua_State *L, Host *h)
+{
+    Tensor *t = lua_newuserdatauv(L, sizeof *t, 0);
+    memset(t, 0, sizeof *t);
+    host_tensor_set(t, NULL);
+    luaL_setmetatable(L, "sgl.tensor");
+    host_own(h, &t->owned, tensor_end);
+    return t;
+}
+
+Tensor *host_tensor_make(lua_State *L, Host *h, Dtype dtype, int rank, const int64_t *dims)
+{
+    Tensor *t = host_tensor_new(L, h);
+    t->storage = exec_storage_new(h->cx, dtype, rank, dims);
+    if (!t->storage) host_throw(L, h);
+    host_hint_memory(L, h);
+    return t;
+}
+
+Tensor *host_tensor_at(lua_State *L, Host *h, int arg)
+{
+    void *at = lua_touserdata(L, arg);
+    if (!at || !lua_getmetatable(L, arg)) return NULL;
+    bool is = lua_topointer(L, -1) == h->tensor_meta;
+    lua_pop(L, 1);
+    return is ? at : NULL;
+}
+
+static void check_alive(lua_State *L, const Tensor *t, const char *what)
+{
+    if (t->life == TENSOR_CLOSED)
+        host_raise(L, SGL_ECLOSED, NULL, "%s: the tensor is closed", what);
+    if (t->life == TENSOR_ESCAPED)
+        host_raise(L, SGL_ESTATE, "return the tensor from the step, or assign it to a tensor made "
+                   "outside", "%s: the tensor belongs to a captured step that is over", what);
+}
+
+Tensor *host_tensor_check(lua_State *L, Host *h, int arg, const char *what)
+{
+    Tensor *t = host_tensor_at(L, h, arg);
+    if (!t) host_raise(L, SGL_EARG, NULL, "%s: a tensor is needed, got %s", what,
+                       host_kind(L, arg));
+    check_alive(L, t, what);
+    return t;
+}
+
+Tensor **host_tensor_list(lua_State *L, Host *h, int arg, const char *what, int *n)
+{
+    *n = host_check_list(L, arg, what);
+    Tensor **list = host_scratch(L, *n, sizeof *list);
+    for (int i = 0; i < *n; i++) {
+        lua_rawgeti(L, arg, i + 1);
+        list[i] = host_tensor_at(L, h, -1);
+        if (!list[i]) host_raise(L, SGL_EARG, NULL, "%s: element %d must be a tensor, got %s",
+                                 what, i + 1, host_kind(L, -1));
+        check_alive(L, list[i], what);
+        lua_pop(L, 1);
+    }
+    return list;
+}
+
+Shape host_tensor_shape(const Tensor *t)
+{
+    Shape s = {.dtype = t->node ? (Dtype)t->node->dtype : t->storage->dtype,
+               .rank = t->node ? t->node->rank : t->storage->rank};
+    memcpy(s.dims, t->node ? t->node->dims : t->storage->dims, s.rank * sizeof *s.dims);
+    return s;
+}
+
+void host_hint_memory(lua_State *L, Host *h)
+{
+    int64_t live = exec_storage_live_bytes(), grown = live - h->hinted;
+    if (grown < 0) h->hinted = live;
+    if (grown < HINT_BYTES) return;
+    h->hinted = live;
+    if (!lua_gc(L, LUA_GCISRUNNING)) return;
+    lua_gc(L, LUA_GCSTEP, (int)(grown / 1024 > 1 << 20 ? 1 << 20 : grown / 1024));
+    h->hinted = exec_storage_live_bytes();
+}
+
+static int tensor_gc(lua_State *L)
+{
+    Tensor *t = lua_touserdata(L, 1);
+    host_disown(&t->owned);
+    tensor_end(&t->owned);
+    return 0;
+}
+
+/* t:close(), once; leaving the scope of a <close> variable may follow. */
+static int tensor_close(lua_State *L)
+{
+    host_tensor_check(L, host_of(L), 1, "close");
+    return tensor_gc(L);
+}
+
+const luaL_Reg HOST_TENSOR_META[] = {
+    {"__gc", tensor_gc},
+    {"__close", tensor_gc},
+    {NULL, NULL},
+};
+
+const luaL_Reg HOST_TENSOR_METHODS[] = {
+    {"close", tensor_close},
+    {NULL, NULL},
+};

@@ -1,0 +1,43 @@
+/* tensor.h: tensors as Lua sees them: handles on a value, on a recorded node, or on both.
+ *
+ *   leaf       storage            made from data, or assigned
+ *   pending    trace, node        an operation not yet run
+ *   computed   trace, node and storage; the node stays because gradients go through it
+ * A handle is in the ring of its trace while it has one.
+ */
+#ifndef SGL_HOST_TENSOR_H
+#define SGL_HOST_TENSOR_H
+#include "exec/storage.h"
+#include "host/host.h"
+#include "ir/graph.h"
+
+typedef struct Trace Trace;
+typedef struct Tensor Tensor;
+struct Tensor {
+    Owned owned;
+    Tensor *prev, *next;
+    Trace *trace;
+    Node *node;
+    Storage *storage;          /* a reference */
+    uint64_t id;               /* of the leaf that it is: new when it gets another value */
+    bool leaf;                 /* was assigned: a leaf as soon as it is computed */
+    bool cut;                  /* a leaf that was computed: its history is gone */
+    enum { TENSOR_ALIVE, TENSOR_CLOSED, TENSOR_ESCAPED } life;
+};
+
+Tensor *host_tensor_new(lua_State *L, Host *h);           /* pushes it, without a value */
+Tensor *host_tensor_make(lua_State *L, Host *h, Dtype dtype, int rank, const int64_t *dims);
+Tensor *host_tensor_at(lua_State *L, Host *h, int arg);   /* NULL: not a tensor */
+Tensor *host_tensor_check(lua_State *L, Host *h, int arg, const char *what);  /* and alive */
+/* Checks a list of tensors; pushes scratch with them, borrowed from the list. */
+Tensor **host_tensor_list(lua_State *L, Host *h, int arg, const char *what, int *n);
+Shape host_tensor_shape(const Tensor *t);
+void host_tensor_bind(Tensor *t, Trace *tr, Node *n);     /* its value too when known */
+void host_tensor_set(Tensor *t, Storage *s);              /* takes s: t is a leaf now */
+void host_tensor_detach(Tensor *t);                       /* leaves its trace */
+void host_hint_memory(lua_State *L, Host *h);             /* tells the collector of storage */
+
+/* Values. Reading runs what is pending; inside a capture only leaves can be read. */
+int host_realise(Host *h, int n, Tensor *const *list);
+Storage *host_tensor_value(lua_State *L, Host *h, int arg, const char *what);
+#endif

@@ -1,0 +1,215 @@
+/* tensor_make.c: tensors from Lua values and bytes; constants.
+ *
+ * A nested table is walked twice: for its shape and the highest class of its values, then for
+ * the values. Both walks refuse a ragged table and name the place: [2][1].
+ */
+#include <stdint.h>
+#include <string.h>
+#include "host/ops.h"
+#include "ir/build.h"
+
+/* Where a walk is: indices of the tables it is in. */
+typedef struct Walk {
+    lua_State *L;
+    Shape shape;               /* dims found by the first walk */
+    int class;                 /* highest class of a value so far */
+    int64_t at[OP_MAX_RANK];
+    Storage *to;               /* second walk */
+    int64_t next;              /* element to be stored */
+} Walk;
+
+static const char *place(Walk *w, int depth)
+{
+    lua_pushliteral(w->L, "");
+    for (int i = 0; i < depth; i++)
+        lua_pushfstring(w->L, "%s[%I]", lua_tostring(w->L, -1), (lua_Integer)w->at[i]);
+    return lua_tostring(w->L, -1);
+}
+
+static void ragged(Walk *w, int depth, const char *got)
+{
+    host_raise(w->L, SGL_ESHAPE, "all tables on one level must have the same length",
+               "tensor: value%s is %s, but the first at this depth is %s", place(w, depth), got,
+               depth < w->shape.rank
+                   ? lua_pushfstring(w->L, "a table of %I", (lua_Integer)w->shape.dims[depth])
+                   : "a number");
+}
+
+/* Length of the table on the top; the first table of a depth fixes the dim. */
+static int64_t check_table(Walk *w, int depth, bool first)
+{
+    int64_t n = (int64_t)lua_rawlen(w->L, -1);
+    if (first && depth == OP_MAX_RANK)
+        host_raise(w->L, SGL_ESHAPE, NULL, "tensor: tables nested deeper than %d", OP_MAX_RANK);
+    if (first && depth == w->shape.rank) w->shape.dims[w->shape.rank++] = n;
+    if (depth >= w->shape.rank || w->shape.dims[depth] != n)
+        ragged(w, depth, lua_pushfstring(w->L, "a table of %I", (lua_Integer)n));
+    return n;
+}
+
+static int value_class(Walk *w, int depth)
+{
+    int type = lua_type(w->L, -1);
+    if (type == LUA_TBOOLEAN) return CLASS_BOOL;
+    if (type == LUA_TNUMBER) return lua_isinteger(w->L, -1) ? CLASS_INT : CLASS_FLOAT;
+    host_raise(w->L, SGL_EARG, NULL, "tensor: value%s must be a number, a boolean or a table, "
+               "got %s", place(w, depth), host_kind(w->L, -1));
+    return 0;
+}
+
+static void check_value(Walk *w, int depth)
+{
+    int class = value_class(w, depth);
+    if (depth != w->shape.rank) ragged(w, depth, "a number");
+    if (class > w->class) w->class = class;
+}
+
+/* Shape and class of the value on the top of the stack. `first`: nothing beside it was seen. */
+static void measure(Walk *w, int depth, bool first)
+{
+    if (!lua_istable(w->L, -1)) {
+        check_value(w, depth);
+        return;
+    }
+    int64_t n = check_table(w, depth, first);
+    luaL_checkstack(w->L, LUA_MINSTACK, "nested tables");
+    for (int64_t i = 1; i <= n; i++) {
+        w->at[depth] = i;
+        lua_rawgeti(w->L, -1, i);
+        measure(w, depth + 1, first && i == 1);
+        lua_pop(w->L, 1);
+    }
+}
+
+static void store_integer(Walk *w, int depth)
+{
+    lua_Integer v = lua_tointeger(w->L, -1);
+    Dtype t = w->to->dtype;
+    if (t == DT_i64) {
+        ((int64_t *)w->to->data)[w->next++] = v;
+        return;
+    }
+    ir_dtype_store(t, w->to->data, w->next, (double)v);
+    if (DTYPES[t].class != CLASS_INT || (double)v == ir_dtype_load(t, w->to->data, w->next++))
+        return;
+    host_raise(w->L, SGL_EARG, "give the dtype: sgl.tensor(v, { dtype = \"i64\" }), or \"f32\"",
+               "tensor: value%s is %I, which does not fit into %s", place(w, depth), v,
+               DTYPES[t].name);
+}
+
+static void fill(Walk *w, int depth)
+{
+    if (lua_istable(w->L, -1)) {
+        int64_t n = check_table(w, depth, false);
+        for (int64_t i = 1; i <= n; i++) {
+            w->at[depth] = i;
+            lua_rawgeti(w->L, -1, i);
+            fill(w, depth + 1);
+            lua_pop(w->L, 1);
+        }
+    } else if (lua_isinteger(w->L, -1)) {
+        store_integer(w, depth);
+    } else {
+        double v = lua_isboolean(w->L, -1) ? lua_toboolean(w->L, -1) : lua_tonumber(w->L, -1);
+        ir_dtype_store(w->to->dtype, w->to->data, w->next++, v);
+    }
+}
+
+static Dtype class_dtype(int class)
+{
+    return class == CLASS_BOOL ? DT_bool : class == CLASS_INT ? DT_i32 : DT_f32;
+}
+
+/* core.tensor(value, dtype?) */
+static int make_tensor(lua_State *L)
+{
+    Host *h = host_of(L);
+    Walk w = {.L = L};
+    luaL_checkany(L, 1);
+    lua_settop(L, 2);
+    lua_pushvalue(L, 1);
+    measure(&w, 0, true);
+    Dtype dtype = host_check_dtype(L, 2, class_dtype(w.class ? w.class : CLASS_FLOAT));
+    Tensor *t = host_tensor_make(L, h, dtype, w.shape.rank, w.shape.dims);
+    w.to = t->storage;
+    lua_pushvalue(L, 1);
+    fill(&w, 0);
+    lua_pop(L, 1);
+    return 1;
+}
+
+static int make_copy(lua_State *L, Host *h, Dtype dtype, int rank, const int64_t *dims,
+                     const char *bytes, size_t n)
+{
+    Tensor *t = host_tensor_make(L, h, dtype, rank, dims);
+    if (n != t->storage->bytes) {
+        Shape s = host_tensor_shape(t);
+        host_push_type(L, &s);
+        return host_raise(L, SGL_ESHAPE, NULL, "from_bytes: %s needs %I bytes, got %I",
+                          lua_tostring(L, -1), (lua_Integer)t->storage->bytes, (lua_Integer)n);
+    }
+    if (n) memcpy(t->storage->data, bytes, n);
+    unsigned char *flags = t->storage->data;
+    for (size_t i = 0; dtype == DT_bool && i < n; i++) flags[i] = flags[i] != 0;
+    return 1;
+}
+
+/* core.from_bytes(string, dtype, shape) */
+static int make_from_bytes(lua_State *L)
+{
+    Host *h = host_of(L);
+    size_t n;
+    int64_t dims[OP_MAX_RANK];
+    const char *bytes = luaL_checklstring(L, 1, &n);
+    Dtype dtype = host_check_dtype(L, 2, -1);
+    int rank = host_check_dims(L, 3, "from_bytes: the shape", dims);
+    return make_copy(L, h, dtype, rank, dims, bytes, n);
+}
+
+/* Pushes a tensor on the node made by `build`. */
+static int push_node(lua_State *L, Host *h, Trace *tr, Node *n)
+{
+    Tensor *t = host_tensor_new(L, h);
+    if (!n) return host_throw(L, h);
+    host_tensor_bind(t, tr, n);
+    return 1;
+}
+
+/* core.full(shape, value, dtype?) */
+static int make_full(lua_State *L)
+{
+    Host *h = host_of(L);
+    int64_t dims[OP_MAX_RANK];
+    int rank = host_check_dims(L, 1, "full: the shape", dims);
+    Dtype dtype = host_check_dtype(L, 3, DT_f32);
+    if (!lua_isnumber(L, 2) && !lua_isboolean(L, 2))
+        return host_raise(L, SGL_EARG, NULL, "full: the value must be a number, got %s",
+                          host_kind(L, 2));
+    double v = lua_isboolean(L, 2) ? lua_toboolean(L, 2) : lua_tonumber(L, 2);
+    Trace *tr = host_trace(L, h);
+    return push_node(L, h, tr, ir_const(tr->graph, dtype, rank, dims, v));
+}
+
+/* core.iota(shape, dim, dtype) */
+static int make_iota(lua_State *L)
+{
+    Host *h = host_of(L);
+    Shape s = {.dtype = DT_f32};
+    s.rank = host_check_dims(L, 1, "iota: the shape", s.dims);
+    int axis = host_check_axis(L, "iota", luaL_optinteger(L, 2, 1), &s);
+    Dtype dtype = host_check_dtype(L, 3, DT_i32);
+    Trace *tr = host_trace(L, h);
+    return push_node(L, h, tr, ir_iota(tr->graph, dtype, s.rank, s.dims, axis));
+}
+
+static int is_tensor(lua_State *L)
+{
+    Host *h = host_of(L);
+    lua_pushboolean(L, lua_gettop(L) > 0 && host_tensor_at(L, h, 1) != NULL);
+    return 1;
+}
+
+const luaL_Reg HOST_MAKE[] = {
+    {"tensor", make_tensor}, {"from_bytes", make_from_bytes}, {"full", make_full},
+    {"iota", make_iota},     {"is_tensor", is_tensor},        {NULL, NULL},
+};

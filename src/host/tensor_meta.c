@@ -1,0 +1,191 @@
+/* tensor_meta.c: how tensors answer Lua: indexing, operators that cannot work, assignment.
+ *
+ * The metamethods look methods up in core.Tensor, their second upvalue, to which the Lua files
+ * add: __getitem, __setitem and __show serve keys that are no names, and printing.
+ */
+#include <string.h>
+#include "host/capture.h"
+#include "host/ops.h"
+#include "ir/build.h"
+
+enum { METHODS = lua_upvalueindex(2) };
+
+static int push_shape(lua_State *L, const Shape *s)
+{
+    host_push_dims(L, s->rank, s->dims);
+    return 1;
+}
+
+static int push_dtype(lua_State *L, const Shape *s)
+{
+    lua_pushstring(L, DTYPES[s->dtype].name);
+    return 1;
+}
+
+static int push_rank(lua_State *L, const Shape *s)
+{
+    lua_pushinteger(L, s->rank);
+    return 1;
+}
+
+static const struct { const char *name; int (*push)(lua_State *, const Shape *); } PROPERTIES[] = {
+    {"shape", push_shape}, {"dtype", push_dtype}, {"ndim", push_rank},
+};
+
+static int unknown_name(lua_State *L, const char *name)
+{
+    int n = 0, top = lua_gettop(L);
+    for (lua_pushnil(L); lua_next(L, METHODS); lua_pop(L, 1)) n++;
+    const char **names = host_scratch(L, n + 1, sizeof *names);
+    n = 0;
+    for (lua_pushnil(L); lua_next(L, METHODS); lua_pop(L, 1))
+        if (lua_type(L, -2) == LUA_TSTRING) names[n++] = lua_tostring(L, -2);
+    const char *near = base_str_nearest(name, names, n);
+    lua_settop(L, top);
+    if (near) lua_pushfstring(L, " (did you mean '%s'?)", near);
+    return host_raise(L, SGL_EARG, NULL, "tensor has no method '%s'%s", name,
+                      near ? lua_tostring(L, -1) : "");
+}
+
+/* Calls core.Tensor[name] on the arguments. */
+static int call_method(lua_State *L, const char *name, int results)
+{
+    lua_getfield(L, METHODS, name);
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, results);
+    return results;
+}
+
+static int tensor_index(lua_State *L)
+{
+    Host *h = host_of(L);
+    if (lua_type(L, 2) != LUA_TSTRING) return call_method(L, "__getitem", 1);
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, METHODS) != LUA_TNIL) return 1;
+    const char *name = lua_tostring(L, 2);
+    for (size_t i = 0; i < sizeof PROPERTIES / sizeof *PROPERTIES; i++) {
+        if (strcmp(PROPERTIES[i].name, name) != 0) continue;
+        Shape s = host_tensor_shape(host_tensor_check(L, h, 1, name));
+        return PROPERTIES[i].push(L, &s);
+    }
+    return unknown_name(L, name);
+}
+
+static int tensor_newindex(lua_State *L)
+{
+    return call_method(L, "__setitem", 0);
+}
+
+static int tensor_len(lua_State *L)
+{
+    Host *h = host_of(L);
+    Shape s = host_tensor_shape(host_tensor_check(L, h, 1, "#"));
+    if (!s.rank) return host_raise(L, SGL_ESHAPE, NULL, "#: a tensor without dims has no length");
+    lua_pushinteger(L, s.dims[0]);
+    return 1;
+}
+
+static int tensor_tostring(lua_State *L)
+{
+    Host *h = host_of(L);
+    const Tensor *t = host_tensor_at(L, h, 1);
+    lua_settop(L, 1);
+    if (!t || t->life == TENSOR_ALIVE) return call_method(L, "__show", 1);
+    lua_pushstring(L, t->life == TENSOR_CLOSED ? "closed tensor" : "tensor of a captured step");
+    return 1;
+}
+
+static int refuse(lua_State *L, const char *sign, const char *method)
+{
+    return host_raise(L, SGL_EARG, method, "'%s' does not work on tensors: Lua would turn the "
+                      "result into one boolean", sign);
+}
+
+static int tensor_eq(lua_State *L)
+{
+    return refuse(L, "==", "use t:eq(u) for the elements, rawequal(t, u) for identity");
+}
+
+static int tensor_lt(lua_State *L)
+{
+    return refuse(L, "<", "use t:lt(u) or t:gt(u)");
+}
+
+static int tensor_le(lua_State *L)
+{
+    return refuse(L, "<=", "use t:le(u) or t:ge(u)");
+}
+
+static int tensor_concat(lua_State *L)
+{
+    return host_raise(L, SGL_EARG, "use tostring(t), t:item(), or sgl.cat to join tensors",
+                      "'..' does not work on tensors");
+}
+
+static void check_assignable(lua_State *L, const Shape *to, const Node *v)
+{
+    if (ir_dtype_promote(to->dtype, v->dtype) == to->dtype) return;
+    host_raise(L, SGL_EDTYPE, lua_pushfstring(L, "convert it first: v:cast(\"%s\")",
+               DTYPES[to->dtype].name), "assign: a value of %s does not go into a tensor of %s",
+               DTYPES[v->dtype].name, DTYPES[to->dtype].name);
+}
+
+/* The value at 2 as a node of the type of `to`. */
+static Node *assigned_node(lua_State *L, Host *h, Trace *tr, const Shape *to)
+{
+    Node *v = host_operand(L, h, tr, "assign", 2, to->dtype);
+    if (v) check_assignable(L, to, v);
+    v = ir_broadcast(ir_cast(v, to->dtype), to->rank, to->dims);
+    if (!v) host_throw(L, h);
+    return v;
+}
+
+/* t:assign(v) -> t */
+static int tensor_assign(lua_State *L)
+{
+    Host *h = host_of(L);
+    lua_settop(L, 2);
+    Tensor *t = host_tensor_check(L, h, 1, "assign");
+    Shape to = host_tensor_shape(t);
+    Trace *tr = host_trace(L, h);
+    Node *v = assigned_node(L, h, tr, &to);
+    if (h->capture) {
+        if (!host_capture_assign(L, h, 1, t, v)) return host_throw(L, h);
+    } else {
+        Storage *known = host_trace_value(tr, v);
+        if (known) host_tensor_set(t, exec_storage_ref(known));
+        else host_tensor_bind(t, tr, v);
+        t->leaf = !known;
+    }
+    lua_settop(L, 1);
+    return 1;
+}
+
+static const luaL_Reg META[] = {
+    {"__index", tensor_index},       {"__newindex", tensor_newindex},
+    {"__len", tensor_len},           {"__tostring", tensor_tostring},
+    {"__eq", tensor_eq},             {"__lt", tensor_lt},
+    {"__le", tensor_le},             {"__concat", tensor_concat},
+    {NULL, NULL},
+};
+
+static const luaL_Reg METHODS_HERE[] = {
+    {"assign", tensor_assign},
+    {NULL, NULL},
+};
+
+void host_tensor_class(lua_State *L, Host *h)
+{
+    static const luaL_Reg *const LISTS[] = {METHODS_HERE, HOST_TENSOR_METHODS, HOST_READ_METHODS};
+    host_class(L, "sgl.tensor", HOST_TENSOR_META, LISTS, sizeof LISTS / sizeof *LISTS);
+    int meta = lua_gettop(L);
+    h->tensor_meta = lua_topointer(L, meta);
+    lua_getfield(L, meta, "__index");
+    lua_insert(L, meta);
+    host_open(L);
+    lua_pushvalue(L, meta);
+    luaL_setfuncs(L, META, 2);
+    host_open(L);
+    host_open_ops(L);
+    lua_pop(L, 2);
+}

@@ -1,0 +1,198 @@
+/* trace.c: the trace that operations outside captures are recorded in.
+ *
+ * Holds: a value beside a node is the node's value for good: leaves in a trace are never updated
+ *        in place, because the trace's reference makes their storage a shared one.
+ * Bounds: PENDING_NODES nodes not run are run; a trace is compacted when it doubled and weighs
+ *         over LIMIT_BYTES; a history of HISTORY_NODES nodes is cut: all its tensors become leaves.
+ */
+#include "host/capture.h"
+#include "host/trace.h"
+
+enum { PENDING_NODES = 4096, HISTORY_NODES = 16384, NODE_WEIGHT = 4096, LIMIT_BYTES = 1 << 25 };
+
+int host_trace_init(Trace *tr, Ctx *cx)
+{
+    *tr = (Trace){.limit = LIMIT_BYTES};
+    tr->handles.prev = tr->handles.next = &tr->handles;
+    tr->graph = ir_graph_new(cx);
+    return tr->graph ? SGL_OK : cx->err.code;
+}
+
+void host_trace_end(Trace *tr)
+{
+    if (!tr->graph) return;
+    while (tr->handles.next != &tr->handles) host_tensor_detach(tr->handles.next);
+    for (int i = 0; i < tr->value.n; i++) exec_storage_unref(tr->value.at[i]);
+    vec_free(&tr->value);
+    base_map_free(&tr->leaf);
+    ir_graph_free(tr->graph);
+    tr->graph = NULL;
+}
+
+void host_trace_drop(Host *h)
+{
+    if (!h->pending) return;
+    host_trace_end(h->pending);
+    base_mem_free(h->pending);
+    h->pending = NULL;
+}
+
+void host_trace_idle(Host *h)
+{
+    const Trace *tr = h->pending;
+    if (tr && !tr->pins && tr->handles.next == &tr->handles) host_trace_drop(h);
+}
+
+Storage *host_trace_value(const Trace *tr, const Node *n)
+{
+    return (int)n->id < tr->value.n ? tr->value.at[n->id] : NULL;
+}
+
+int host_trace_store(Trace *tr, const Node *n, Storage *s)
+{
+    int need = (int)n->id + 1;
+    if (!vec_reserve(&tr->value, need))
+        return base_fail(tr->graph->cx, SGL_ENOMEM, "out of memory for a value");
+    while (tr->value.n < need) tr->value.at[tr->value.n++] = NULL;
+    tr->value.at[n->id] = exec_storage_ref(s);
+    tr->held += (int64_t)s->bytes;
+    return SGL_OK;
+}
+
+static int64_t weight(const Trace *tr)
+{
+    return tr->held + (int64_t)tr->graph->nodes.n * NODE_WEIGHT;
+}
+
+/* Moves values, leaves and handles of `old` to their nodes in `new`. All memory that is needed
+ * was found before the first handle moves. */
+static int trace_move(Trace *old, Trace *new, Node *const *made)
+{
+    for (int id = 0; id < old->value.n; id++)
+        if (old->value.at[id] && made[id]
+            && host_trace_store(new, made[id], old->value.at[id]) < 0) return SGL_ENOMEM;
+    for (uint32_t i = 0; i < old->leaf.cap; i++) {
+        if (!old->leaf.used[i] || !made[old->leaf.slot[i].value]) continue;
+        if (!base_map_set(&new->leaf, old->leaf.slot[i].key, made[old->leaf.slot[i].value]->id))
+            return SGL_ENOMEM;
+    }
+    while (old->handles.next != &old->handles) {
+        Tensor *t = old->handles.next;
+        host_tensor_bind(t, new, made[t->node->id]);
+    }
+    return SGL_OK;
+}
+
+/* Copies what the handles need into a new graph. Without memory for it nothing changes. */
+static void trace_compact(Host *h)
+{
+    Trace *old = h->pending, *new = base_mem_zero(1, sizeof *new);
+    int n = old->graph->nodes.n;
+    uint8_t *mark = base_mem_zero(n + 1, 1);
+    Node **made = base_mem_zero(n + 1, sizeof *made);
+    bool moved = false;
+    if (new && mark && made && host_trace_init(new, h->cx) == SGL_OK) {
+        for (const Tensor *t = old->handles.next; t != &old->handles; t = t->next)
+            mark[t->node->id] = COPY_NODE;
+        host_copy_mark(old->graph, NULL, mark);
+        moved = host_copy(old->graph, mark, new->graph, made) == SGL_OK
+                && trace_move(old, new, made) == SGL_OK;
+    }
+    base_mem_free(mark);
+    base_mem_free(made);
+    base_err_clear(&h->cx->err);
+    if (moved) {
+        host_trace_drop(h);
+        h->pending = new;
+        new->fresh = new->graph->nodes.n;
+    } else if (new) {
+        host_trace_end(new);
+        base_mem_free(new);
+    }
+    h->pending->limit = 2 * weight(h->pending) + LIMIT_BYTES;
+}
+
+static int realise_all(Host *h)
+{
+    Trace *tr = h->pending;
+    VEC(Tensor *) all = {0};
+    int status = SGL_OK;
+    for (Tensor *t = tr->handles.next; t != &tr->handles && status == SGL_OK; t = t->next)
+        if (!vec_push(&all, t)) status = base_fail(h->cx, SGL_ENOMEM, "out of memory");
+    if (status == SGL_OK) status = host_realise(h, all.n, all.at);
+    vec_free(&all);
+    return status;
+}
+
+static int trace_cut(Host *h)
+{
+    int status = realise_all(h);
+    if (status < 0) return status;
+    for (Tensor *t = h->pending->handles.next; t != &h->pending->handles; t = t->next)
+        t->cut = !t->leaf;
+    host_trace_drop(h);
+    return SGL_OK;
+}
+
+/* Keeps the pending trace inside its bounds. Unreachable handles count until Lua collects them,
+ * so it collects before many are run. */
+static int trace_tidy(lua_State *L, Host *h)
+{
+    if (h->pending->graph->nodes.n - h->pending->fresh > PENDING_NODES) {
+        lua_gc(L, LUA_GCCOLLECT);
+        host_trace_idle(h);
+        int status = h->pending ? realise_all(h) : SGL_OK;
+        if (status < 0) return status;
+    }
+    if (!h->pending || weight(h->pending) < h->pending->limit) return SGL_OK;
+    trace_compact(h);
+    return h->pending->graph->nodes.n > HISTORY_NODES ? trace_cut(h) : SGL_OK;
+}
+
+static int trace_ready(lua_State *L, Host *h)
+{
+    host_trace_idle(h);
+    if (h->pending && !h->pending->pins && trace_tidy(L, h) < 0) return h->cx->err.code;
+    if (h->pending) return SGL_OK;
+    Trace *tr = base_mem_zero(1, sizeof *tr);
+    if (!tr) return base_fail(h->cx, SGL_ENOMEM, "out of memory for a graph");
+    if (host_trace_init(tr, h->cx) < 0) {
+        base_mem_free(tr);
+        return h->cx->err.code;
+    }
+    h->pending = tr;
+    return SGL_OK;
+}
+
+Trace *host_trace(lua_State *L, Host *h)
+{
+    host_interrupt_check(L, h);
+    base_err_clear(&h->cx->err);
+    if (!h->capture && trace_ready(L, h) < 0) host_throw(L, h);
+    Trace *tr = h->capture ? &h->capture->trace : h->pending;
+    tr->graph->src = host_src(L, h);
+    return tr;
+}
+
+static Node *leaf_node(Trace *tr, Tensor *t)
+{
+    uint64_t id;
+    if (base_map_get(&tr->leaf, t->id, &id)) return tr->graph->nodes.at[id];
+    const Storage *s = t->storage;
+    Node *n = ir_input(tr->graph, INPUT_STATE, t->cut ? TRACE_CUT : NULL, s->dtype, s->rank,
+                       s->dims);
+    if (!n || host_trace_store(tr, n, t->storage) < 0) return NULL;
+    if (base_map_set(&tr->leaf, t->id, n->id)) return n;
+    base_fail(tr->graph->cx, SGL_ENOMEM, "out of memory for a graph");
+    return NULL;
+}
+
+Node *host_node(lua_State *L, Host *h, int arg, const char *what)
+{
+    Tensor *t = host_tensor_check(L, h, arg, what);
+    Node *n = h->capture  ? host_capture_node(L, h, arg, t)
+              : t->trace ? t->node
+                         : leaf_node(h->pending, t);
+    if (!n) host_throw(L, h);
+    return n;
+}

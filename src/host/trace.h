@@ -1,0 +1,48 @@
+/* trace.h: recording: a graph, the handles on its nodes, and the values known so far.
+ *
+ * Outside captures there is one trace, Host.pending. Values that were computed stay beside
+ * their nodes, so nothing runs twice and gradients still see how a value came about. What no
+ * handle needs is dropped by compaction, which copies the rest into a new graph; it happens only
+ * in host_trace and host_trace_idle, when no C function holds a node.
+ */
+#ifndef SGL_HOST_TRACE_H
+#define SGL_HOST_TRACE_H
+#include "host/tensor.h"
+
+struct Trace {
+    Graph *graph;
+    Tensor handles;            /* head of the ring of tensors on its nodes */
+    VEC(Storage *) value;      /* by node id, may be shorter: values known, each a reference */
+    Map leaf;                  /* Tensor.id of a leaf: node id of its input */
+    int pins;                  /* regions open: the graph must stay */
+    int fresh;                 /* number of nodes when something was last computed */
+    int64_t held, limit;       /* bytes of values; weight above which to compact */
+};
+
+/* Name of the inputs whose tensors were computed and lost their history. */
+#define TRACE_CUT "computed"
+
+int host_trace_init(Trace *tr, Ctx *cx);
+void host_trace_end(Trace *tr);                  /* handles on it are left without a node */
+void host_trace_drop(Host *h);                   /* ends the pending one */
+void host_trace_idle(Host *h);                   /* the same if no handle is on it */
+Storage *host_trace_value(const Trace *tr, const Node *n);            /* NULL: not computed */
+int host_trace_store(Trace *tr, const Node *n, Storage *s);           /* refers to s */
+
+Trace *host_trace(lua_State *L, Host *h);        /* where to record, at the user's position */
+Node *host_node(lua_State *L, Host *h, int arg, const char *what);  /* of the tensor at arg */
+
+/* copy.c. Marks by node id say what becomes of a node in the copy. */
+enum { COPY_NO, COPY_NODE, COPY_INPUT };
+void host_copy_mark(const Graph *g, const Trace *known, uint8_t *mark);  /* spreads to inputs */
+int host_copy(const Graph *from, const uint8_t *mark, Graph *to, Node **made);
+Graph *host_copy_whole(const Graph *from);       /* outputs and assigns too; NULL: no memory */
+
+/* cache.c: compiled programs of pending operations, least recently used first out. */
+typedef struct Cache Cache;
+typedef struct Program Program;
+Cache *host_cache_new(void);
+void host_cache_free(Cache *c);
+Program *host_cache_find(Cache *c, const int64_t *key, int n);
+int host_cache_add(Ctx *cx, Cache *c, const int64_t *key, int n, Program *p);   /* takes p */
+#endif

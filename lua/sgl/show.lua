@@ -136,7 +136,7 @@ local function writer(t, read, list)
   -- A column for the sign, if there is one, is part of the margin.
   return setmetatable({
     shape = t.shape, read = read.shape, format = format, width = width,
-    indent = negative and " " or "  ", cut = read ~= t,
+    indent = negative and " " or "  ", cut = not rawequal(read, t),
     columns = (WIDTH - 2) // (width + 2),
   }, Writer)
 end

@@ -178,6 +178,8 @@ static int place_free(Fuse *f, Node *n)
 static int place_weighed(Fuse *f, Node *n)
 {
     const FuseNode *of = &f->of[n->id];
+    if (!f->off)
+        pass_fuse_make_rows(f, n);
     return place_value(f, n, !f->off && !of->need && of->nread <= FUSE_MAX_READS &&
                                  pass_fuse_recompute(f, n));
 }
@@ -243,7 +245,12 @@ static int place_all(Fuse *f)
     int rc = 1;
     for (int id = f->graph->nodes.n - 1; id >= 0 && rc == 1; id--) {
         Node *n = f->graph->nodes.at[id];
-        if (f->of[id].need || f->of[id].reads != NULL)
+        if (!f->of[id].need && f->of[id].reads == NULL)
+            continue;
+        pass_fuse_unify_reads(f, n);
+        if (!f->off && ir_op(n)->family != FAM_movement)
+            rc = pass_fuse_merge_readers(f, n);
+        if (rc == 1)
             rc = rule_of(n)->place(f, n);
     }
     return rc;

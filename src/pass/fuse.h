@@ -31,7 +31,10 @@ typedef struct FuseNode {
     int group;               /* of the one place it is computed in; -1: none yet, or inlined */
     bool need;               /* must be in a buffer */
     int ops, loads;          /* cost of one element if everything below is inlined */
+    int row;                 /* length of the rows whose reductions it is made of; 0: of none,
+                                ROW_MIXED: of several lengths or of longer ones */
 } FuseNode;
+enum { ROW_MIXED = -1 };
 
 typedef struct FuseGroup {
     GroupKind kind;
@@ -40,7 +43,7 @@ typedef struct FuseGroup {
     int merged;              /* the group that took this one in; -1: none */
     int concat;              /* the concat this is a part of; -1: none */
     int part;
-    int sites;               /* values computed */
+    int sites, reductions;   /* values computed, and how many of them reduce */
     SpaceMaps maps;
     VEC(LoopRoot) roots;
     NodeVec nodes, outs;
@@ -56,6 +59,7 @@ typedef struct Fuse {
     VEC(FuseGroup) groups;
     VEC(int) stack;          /* of the search for paths */
     unsigned now;
+    bool merged;             /* any groups so far */
     bool off;                /* knob fuse = 0 */
 } Fuse;
 
@@ -79,12 +83,20 @@ int pass_fuse_inlines(Fuse *f, Node *n);
 int pass_fuse_store(Fuse *f, Node *n, int group, const IndexMap *at);
 /* Does computing n in the group of `host` leave no path from it through another reader back? */
 int pass_fuse_convex(Fuse *f, Node *n, const Read *host);
+int pass_fuse_independent(Fuse *f, int a, int b);         /* no path between two groups */
+/* Makes reads of n that a merge has made equal one. */
+void pass_fuse_unify_reads(Fuse *f, Node *n);
 
 /* fuse_join.c */
 int pass_fuse_host_value(Fuse *f, Node *n, const Read *r);     /* can n be an output there? */
 int pass_fuse_host_reduce(Fuse *f, Node *n, const Read *r);    /* and a reduction a part of it? */
-int pass_fuse_merge_readers(Fuse *f, Node *n);
+/* Maps that read n, made of reductions of rows, along just such rows, become row kernels. */
+void pass_fuse_make_rows(Fuse *f, Node *n);
 LoopMode pass_fuse_mode(const Node *n, bool *small);
+bool pass_fuse_is_row(const Node *n);                          /* reduction that a tile can hold */
+
+/* fuse_merge.c */
+int pass_fuse_merge_readers(Fuse *f, Node *n);
 
 /* fuse_emit.c */
 int pass_fuse_emit(Fuse *f, Schedule *s);

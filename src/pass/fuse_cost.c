@@ -44,9 +44,18 @@ static bool is_buffer(const Node *n)
            family == FAM_dot || family == FAM_index;
 }
 
+/* Constants and loads are neutral; reductions too long for a tile, or over columns, are not. */
+static void join_rows(FuseNode *to, int row)
+{
+    if (row != 0)
+        to->row = to->row == 0 || to->row == row ? row : ROW_MIXED;
+}
+
 static void cost_node(FuseNode *of, const Node *n)
 {
     FuseNode *to = &of[n->id];
+    if (ir_op(n)->family == FAM_reduce)
+        to->row = pass_fuse_is_row(n) ? (int)pass_reduce_length(n) : ROW_MIXED;
     if (is_buffer(n)) {
         to->loads = COST_LOAD;
         return;
@@ -55,6 +64,8 @@ static void cost_node(FuseNode *of, const Node *n)
     for (int i = 0; i < n->nin && n->op != OP_rand; i++) {
         const FuseNode *in = &of[n->in[i]->id];
         bool repeats = ir_count(n->in[i]) < ir_count(n);     /* then it stays in cache */
+        if (ir_count(n->in[i]) == ir_count(n))
+            join_rows(to, in->row);
         to->ops += in->ops;
         to->loads += repeats ? 0 : in->loads;
     }
@@ -77,9 +88,9 @@ static double evaluations(const Fuse *f, const Read *r)
     const FuseGroup *g = &f->groups.at[pass_fuse_group(f, r->group)];
     const Space *s = &g->maps.space;
     double kept = (double)pass_space_count(s, false), row = (double)pass_space_count(s, true);
-    bool once = g->mode == LOOP_MAP || pass_space_on_reduced(s, r->at) ||
+    bool each = g->mode == LOOP_MAP || pass_space_on_reduced(s, r->at) ||
                 (g->mode == LOOP_COL && (r->stage & STAGE_EACH));
-    return once ? kept * row : kept;
+    return each ? kept * row : kept;
 }
 
 bool pass_fuse_recompute(const Fuse *f, const Node *n)

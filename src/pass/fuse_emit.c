@@ -25,8 +25,11 @@ static bool emit_loop(Arena *to, const FuseGroup *from, Loop *loop)
     LoopRoot *root = base_arena_alloc(to, (size_t)from->roots.n * sizeof *root);
     if (root == NULL)
         return false;
-    *loop = (Loop){ .mode = from->mode, .space = from->maps.space, .nroot = from->roots.n,
+    bool map = from->reductions == 0;
+    *loop = (Loop){ .mode = map ? LOOP_MAP : from->mode, .space = from->maps.space, .nroot = from->roots.n,
                     .root = root, .part = from->part };
+    for (int v = 0; v < loop->space.nvar; v++)
+        loop->space.reduced[v] = loop->space.reduced[v] && !map;
     for (int i = 0; i < from->roots.n; i++) {
         root[i] = (LoopRoot){ from->roots.at[i].node, copy_map(to, from->roots.at[i].at) };
         if (root[i].at == NULL)
@@ -53,7 +56,8 @@ static bool emit_groups(Fuse *f, Schedule *s, int *number, int *loops)
         int step = pass_fuse_step(f, i);
         if (step == i) {
             number[i] = s->groups.n;
-            if (!vec_push(&s->groups, ((Group){ .kind = g->kind })))
+            bool map = g->kind == GROUP_REDUCE && g->reductions == 0;   /* none came to join */
+            if (!vec_push(&s->groups, ((Group){ .kind = map ? GROUP_MAP : g->kind })))
                 return false;
         }
         if (g->merged < 0 && g->roots.n > 0)

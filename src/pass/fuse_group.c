@@ -55,6 +55,28 @@ int pass_fuse_read(Fuse *f, Node *x, int group, IndexMap *at, int stage)
     return push_read(f, x, (Read){ .group = group, .at = at, .stage = stage });
 }
 
+void pass_fuse_unify_reads(Fuse *f, Node *n)
+{
+    FuseNode *of = &f->of[n->id];
+    if (!f->merged || of->nread > FUSE_MAX_READS)
+        return;
+    for (Read *r = of->reads; r != NULL; r = r->next) {
+        int group = pass_fuse_group(f, r->group);
+        for (Read **o = &r->next; *o != NULL;) {
+            bool same = r->at != NULL && (*o)->at != NULL &&
+                        pass_fuse_group(f, (*o)->group) == group &&
+                        pass_space_same(&f->groups.at[group].maps.space, r->at, (*o)->at);
+            if (!same) {
+                o = &(*o)->next;
+                continue;
+            }
+            r->stage |= (*o)->stage;
+            *o = (*o)->next;
+            of->nread--;
+        }
+    }
+}
+
 int pass_fuse_need(Fuse *f, Node *x, int group)
 {
     f->of[x->id].need = true;
@@ -101,6 +123,7 @@ int pass_fuse_compute(Fuse *f, Node *n, Read *r, int stage)
     if (family == FAM_reduce) {
         rc = pass_space_reduce(&g->maps, n, r->at, &below);
         stage = STAGE_EACH;
+        g->reductions++;
     }
     for (int i = 0; i < n->nin && rc == 1; i++)
         rc = pass_fuse_read(f, n->in[i], group, below, stage);
@@ -153,6 +176,18 @@ static int reaches_none(Fuse *f, int group, unsigned marked)
         }
     }
     return 1;
+}
+
+static int cannot_reach(Fuse *f, int from, int to)
+{
+    f->groups.at[to].seen = ++f->now;
+    return reaches_none(f, from, f->now);
+}
+
+int pass_fuse_independent(Fuse *f, int a, int b)
+{
+    int rc = cannot_reach(f, a, b);
+    return rc == 1 ? cannot_reach(f, b, a) : rc;
 }
 
 int pass_fuse_convex(Fuse *f, Node *n, const Read *host)

@@ -41,7 +41,7 @@ int pass_fuse_host_value(Fuse *f, Node *n, const Read *r)
            only_read(f, n, r);
 }
 
-static bool is_row(const Node *n)
+bool pass_fuse_is_row(const Node *n)
 {
     int rank = n->in[0]->rank;
     return rank > 0 && pass_reduce_length(n) <= SPACE_ROW_MAX &&
@@ -54,7 +54,7 @@ static bool joins_reduction(FuseGroup *g, const Node *n, const Read *r)
     const Space *s = &g->maps.space;
     bool small, early = r->stage & STAGE_EACH;
     LoopMode mode = pass_fuse_mode(n, &small);
-    bool turns = g->small && early && is_row(n);     /* a short row may still be a tile */
+    bool turns = g->small && early && pass_fuse_is_row(n);     /* a short row may still be a tile */
     bool fits = g->mode == LOOP_ROW ? small || mode == LOOP_ROW
                                     : turns || (mode == g->mode && !early);
     IndexMap *trial;
@@ -93,22 +93,34 @@ static bool is_used(const IndexMap *at, int v)
     return false;
 }
 
-/* A map that reads n broadcast along some variables takes them for the row that n reduces. */
-static bool becomes_row(FuseGroup *g, const Node *n, const Read *r)
+/* A map that reads n broadcast along some variables takes them for rows of that length. */
+static bool becomes_row(FuseGroup *g, const Node *n, const Read *r, int64_t length)
 {
     Space *s = &g->maps.space;
-    bool fits = is_row(n) && pass_reduce_length(n) > 1;
     for (int v = 0; v < s->nvar; v++)
-        s->reduced[v] = fits && !is_used(r->at, v);
-    fits = fits && pass_space_count(s, true) == pass_reduce_length(n) &&
-           pass_space_covers(s, n, r->at);
+        s->reduced[v] = !is_used(r->at, v);
+    bool fits = length > 1 && length <= SPACE_ROW_MAX && pass_space_count(s, true) == length &&
+                pass_space_covers(s, n, r->at);
     IndexMap *trial;
-    fits = fits && pass_space_reduce(&g->maps, n, r->at, &trial) == 1;
+    if (fits && ir_op(n)->family == FAM_reduce)
+        fits = pass_space_reduce(&g->maps, n, r->at, &trial) == 1;
     for (int v = 0; v < s->nvar; v++)
         s->reduced[v] = fits && s->reduced[v];
-    if (fits)
+    if (fits) {
         g->mode = LOOP_ROW;
+        g->kind = GROUP_REDUCE;
+    }
     return fits;
+}
+
+void pass_fuse_make_rows(Fuse *f, Node *n)
+{
+    const FuseNode *of = &f->of[n->id];
+    for (const Read *r = of->reads; r != NULL && of->row > 0; r = r->next) {
+        FuseGroup *g = &f->groups.at[pass_fuse_group(f, r->group)];
+        if (r->at != NULL && g->mode == LOOP_MAP && has_room(g))
+            becomes_row(g, n, r, of->row);
+    }
 }
 
 int pass_fuse_host_reduce(Fuse *f, Node *n, const Read *r)
@@ -118,7 +130,8 @@ int pass_fuse_host_reduce(Fuse *f, Node *n, const Read *r)
         return 0;
     if (g->mode != LOOP_MAP)
         return joins_reduction(g, n, r);
-    if (!grows_reduction(g, n, r) && !becomes_row(g, n, r))
+    if (!grows_reduction(g, n, r) &&
+        !(pass_fuse_is_row(n) && becomes_row(g, n, r, pass_reduce_length(n))))
         return 0;
     g->kind = GROUP_REDUCE;
     return 1;

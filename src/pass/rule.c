@@ -44,6 +44,11 @@ static bool is_eq(const Node *x) { return x->op == OP_eq; }
 static bool is_ne(const Node *x) { return x->op == OP_ne; }
 static bool from_bool(const Node *x) { return x->op == OP_cast && x->in[0]->dtype == DT_bool; }
 
+static bool choice_of_constants(const Node *x)
+{
+    return x->op == OP_where && constant(x->in[1]) && constant(x->in[2]);
+}
+
 static bool int_plus_constant(const Node *x)
 {
     return x->op == OP_add && is_int(x) && constant(x->in[1]);
@@ -145,6 +150,13 @@ static Node *constants_joined(Node *n)
 
 static Node *known_side(Node *n) { return n->in[yes(n->in[0]) ? 1 : 2]; }
 
+/* The two negations are folded when their turn comes. */
+static Node *negated_choice(Node *n)
+{
+    const Node *x = n->in[0];
+    return ir_where(x->in[0], ir_neg(x->in[1]), ir_neg(x->in[2]));
+}
+
 static Node *same_side(Node *n) { return n->in[1] == n->in[2] ? n->in[1] : NULL; }
 
 static Node *sides_swapped(Node *n) { return ir_where(n->in[0]->in[0], n->in[2], n->in[1]); }
@@ -178,7 +190,10 @@ const Rule PASS_ELEMENT_RULES[] = {
     {OP_min, NULL, NULL, x_if_twice, "min(x, x) = x"},
     {OP_max, NULL, NULL, x_if_twice, "max(x, x) = x"},
 
+    {OP_detach, NULL, NULL, x_itself, "gradients are made before passes, and only they see it"},
+
     {OP_neg, negated, NULL, inside_x, "-(-x) = x"},
+    {OP_neg, choice_of_constants, NULL, negated_choice, "-where(c, a, b) = where(c, -a, -b)"},
     {OP_add, NULL, negated, sub_inside_y, "x + -y = x - y"},
     {OP_add, negated, NULL, sub_inside_x, "-x + y = y - x"},
     {OP_sub, NULL, negated, add_inside_y, "x - -y = x + y"},

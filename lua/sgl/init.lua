@@ -54,6 +54,7 @@ api.fn(root, "grad", {
     raise("SGL_EGRAD", ("grad: the loss must be a float, got %s"):format(api.describe(loss)),
       "the gradient of an integer is not defined")
   end
+  if loss.ndim > 0 then loss = loss:reshape({}) end
   if core.is_tensor(wrt) then return core.grad(loss, { wrt })[1] end
   for i = 1, math.max(1, #wrt) do
     if not core.is_tensor(wrt[i]) then

@@ -3,8 +3,7 @@
 -- In:    a tensor, dims (nil: all; a number; a list), options { keepdim }.
 -- Out:   lazy tensors without the reduced dims, or with size 1 there.
 -- Holds: softmax, log_softmax and logsumexp never overflow for finite input. They shift by the
---        rounded maximum: any value near it does, and rounding has gradient 0, so no gradient is
---        built for a shift that cannot change the result.
+--        maximum, detached: a shift cannot change the result, so it needs no gradient.
 local api = require "sgl.api"
 local core = require "sgl.core"
 local dims = require "sgl.tensor.dims"
@@ -174,10 +173,10 @@ api.tensor("norm", {
   end, float(t)))
 end)
 
--- The shift of softmax: the largest element, rounded, with size 1 in the reduced dims. The sum
--- of exp(x - shift) is then from exp(-0.5) to n * exp(0.5).
+-- The shift of softmax, with size 1 in the reduced dims. The sum of exp(x - shift) is then from 1
+-- to n.
 local function shift(t, axes)
-  return reduce("reduce_max", t, axes, true):round()
+  return reduce("reduce_max", t, axes, true):detach()
 end
 
 api.tensor("logsumexp", {

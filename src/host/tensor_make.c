@@ -89,9 +89,9 @@ static void store_integer(Walk *w, int depth)
         ((int64_t *)w->to->data)[w->next++] = v;
         return;
     }
-    ir_dtype_store(t, w->to->data, w->next, (double)v);
-    if (DTYPES[t].class != CLASS_INT || (double)v == ir_dtype_load(t, w->to->data, w->next++))
-        return;
+    int64_t k = w->next++;
+    ir_dtype_store(t, w->to->data, k, (double)v);
+    if (DTYPES[t].class != CLASS_INT || (double)v == ir_dtype_load(t, w->to->data, k)) return;
     host_raise(w->L, SGL_EARG, "give the dtype: sgl.tensor(v, { dtype = \"i64\" }), or \"f32\"",
                "tensor: value%s is %I, which does not fit into %s", place(w, depth), v,
                DTYPES[t].name);

@@ -96,6 +96,8 @@ static int shape_check(Graph *g, Op op, const Shape *s)
     int64_t count = 1;
     for (int d = 0; d < s->rank; d++) {
         int64_t lo, hi;
+        if (!ir_dim_valid(g->cx, s->dims[d]))
+            return base_fail(g->cx, SGL_ESHAPE, "%s: dim %d has no size", OPS[op].name, d + 1);
         ir_dim_range(g->cx, s->dims[d], &lo, &hi);
         if (lo < 0)
             return base_fail(g->cx, SGL_ESHAPE, "%s: dim %d of the result can be negative (%lld)",

@@ -192,6 +192,7 @@ const Rule PASS_ELEMENT_RULES[] = {
 
     {OP_detach, NULL, NULL, x_itself, "gradients are made before passes, and only they see it"},
 
+    {OP_detach, NULL, NULL, x_itself, "gradients are taken before the pipeline"},
     {OP_neg, negated, NULL, inside_x, "-(-x) = x"},
     {OP_neg, choice_of_constants, NULL, negated_choice, "-where(c, a, b) = where(c, -a, -b)"},
     {OP_add, NULL, negated, sub_inside_y, "x + -y = x - y"},

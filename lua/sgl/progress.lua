@@ -3,7 +3,7 @@
 -- In:    a label, the number of steps (nil: unknown) and of rows; a tick after each step.
 -- Out:   on stderr: a line redrawn in place on a terminal, else a plain line now and then and one
 --        at the end.
--- Holds: nothing is written after `finish`. stdout is not touched. The loss is the first result
+-- Holds: nothing is written after `finish`; stdout gets only what the script prints. The loss is the first result
 --        of the compiled function that ran last, if that is a single float.
 local core = require "sgl.core"
 local compile = require "sgl.compile"
@@ -14,6 +14,7 @@ progress.__index = progress
 local STDERR = 2
 local REDRAW, PLAIN = 0.1, 10      -- seconds between lines on a terminal and elsewhere
 local BAR = 20
+local CLEAR = "\r\27[K"
 
 local function duration(seconds)
   if seconds < 60 then return ("%.1f s"):format(seconds) end
@@ -22,14 +23,27 @@ local function duration(seconds)
   return ("%d:%02d:%02d"):format(whole // 3600, whole // 60 % 60, whole % 60)
 end
 
+-- While the line stands on a terminal, what the script prints takes its place.
+local function guard_print(self)
+  local plain = print
+  self.plain = plain
+  self.print = function(...)
+    io.stderr:write(CLEAR)
+    plain(...)
+  end
+  rawset(_G, "print", self.print)
+end
+
 --- A new display; `steps` may be nil.
 function progress.new(label, steps)
   compile.last = nil
   local now = core.clock()
-  return setmetatable({
+  local self = setmetatable({
     label = label, steps = steps, done = 0, rows = 0, start = now,
     shown = now, terminal = core.isatty(STDERR),
   }, progress)
+  if self.terminal then guard_print(self) end
+  return self
 end
 
 local function loss_text()
@@ -47,7 +61,7 @@ function progress:line(last)
     parts[#parts + 1] = ("[%s%s]"):format(("#"):rep(full), (" "):rep(BAR - full))
   end
   parts[#parts + 1] = self.steps and ("%d/%d"):format(self.done, self.steps) or tostring(self.done)
-  parts[#parts + 1] = ("%.0f rows/s"):format(spent > 0 and self.rows / spent or 0)
+  if self.done > 0 then parts[#parts + 1] = ("%.0f rows/s"):format(self.rows / spent) end
   local text = table.concat(parts, "  ") .. loss_text()
   if last then return text .. "  " .. duration(spent) end
   if self.steps and self.done > 0 then
@@ -58,7 +72,7 @@ end
 
 function progress:draw(last)
   if self.terminal then
-    io.stderr:write("\r\27[K", self:line(last), last and "\n" or "")
+    io.stderr:write(CLEAR, self:line(last), last and "\n" or "")
   else
     io.stderr:write(self:line(last), "\n")
   end
@@ -78,6 +92,7 @@ end
 function progress:finish()
   if self.finished then return end
   self.finished = true
+  if self.print and rawequal(print, self.print) then rawset(_G, "print", self.plain) end
   self:draw(true)
 end
 

@@ -17,10 +17,10 @@ static uint64_t hash_affine(uint64_t h, const Affine *a, int nvar)
 
 static uint64_t hash_access(uint64_t h, const Access *a, int nvar)
 {
-    const int head[] = { a->arg, (int)a->dtype, a->nguard };
+    const int head[] = {a->arg, (int)a->dtype, a->nguard};
     h = hash_affine(base_hash(h, head, sizeof head), &a->at, nvar);
     for (int g = 0; g < a->nguard; g++) {
-        const int64_t range[] = { a->guard[g].lo, a->guard[g].hi };
+        const int64_t range[] = {a->guard[g].lo, a->guard[g].hi};
         h = hash_affine(base_hash(h, range, sizeof range), &a->guard[g].at, nvar);
     }
     return h;
@@ -28,45 +28,39 @@ static uint64_t hash_access(uint64_t h, const Access *a, int nvar)
 
 uint64_t kern_hash(const Kernel *k)
 {
-    const int head[] = { (int)k->mode, k->nvar, k->nouter, k->ninst, k->post, k->naccess,
-                         k->nargs };
+    const int head[] = {(int)k->mode, k->nvar, k->nouter, k->ninst, k->post, k->naccess, k->nargs};
     uint64_t h = base_hash(0, head, sizeof head);
     h = base_hash(h, k->extent, (size_t)k->nvar * sizeof *k->extent);
     for (int i = 0; i < k->ninst; i++) {
         const KernInst *t = &k->inst[i];
-        const int word[] = { t->code, t->dtype, t->from, t->scalar, t->op, t->a, t->b, t->c,
-                             t->access };
+        const int word[] = {t->code, t->dtype, t->from, t->scalar, t->op,
+                            t->a,    t->b,     t->c,    t->access};
         h = base_hash(base_hash(h, word, sizeof word), &t->value, sizeof t->value);
     }
-    for (int i = 0; i < k->naccess; i++)
-        h = hash_access(h, &k->access[i], k->nvar);
+    for (int i = 0; i < k->naccess; i++) h = hash_access(h, &k->access[i], k->nvar);
     return h;
 }
 
 static const char VAR_NAMES[SPACE_MAX_VARS + 1] = "ijklmnopqrst";
-static const char *const MODES[] = { "MAP", "ROW", "LONG", "COL" };
+static const char *const MODES[] = {"MAP", "ROW", "LONG", "COL"};
 
 static void put_affine(const Affine *a, int nvar, Str *out)
 {
     bool any = false;
     for (int v = 0; v < nvar; v++) {
-        if (a->coef[v] == 0)
-            continue;
+        if (a->coef[v] == 0) continue;
         base_str_put(out, any ? " + " : "");
-        if (a->coef[v] != 1)
-            base_str_fmt(out, "%" PRId64 "*", a->coef[v]);
+        if (a->coef[v] != 1) base_str_fmt(out, "%" PRId64 "*", a->coef[v]);
         base_str_fmt(out, "%c", VAR_NAMES[v]);
         any = true;
     }
-    if (a->base != 0 || !any)
-        base_str_fmt(out, "%s%" PRId64, any ? " + " : "", a->base);
+    if (a->base != 0 || !any) base_str_fmt(out, "%s%" PRId64, any ? " + " : "", a->base);
 }
 
 static void put_access(const Kernel *k, const KernInst *t, Str *out)
 {
     const Access *a = &k->access[t->access];
-    if (a->arg >= 0)
-        base_str_fmt(out, " arg %d", a->arg);
+    if (a->arg >= 0) base_str_fmt(out, " arg %d", a->arg);
     if (t->code != KI_MASK) {
         base_str_put(out, " at ");
         put_affine(&a->at, k->nvar, out);
@@ -76,32 +70,27 @@ static void put_access(const Kernel *k, const KernInst *t, Str *out)
         put_affine(&a->guard[g].at, k->nvar, out);
         base_str_fmt(out, " < %" PRId64, a->guard[g].hi);
     }
-    if (t->code == KI_LOAD && a->nguard > 0)
-        base_str_fmt(out, " else %.9g", t->value);
+    if (t->code == KI_LOAD && a->nguard > 0) base_str_fmt(out, " else %.9g", t->value);
 }
 
 static const char *const CODES[] = {
-    [KI_LOAD] = "load",   [KI_CONST] = "const", [KI_INDEX] = "index",   [KI_RAND] = "rand",
-    [KI_MASK] = "mask",   [KI_OP] = NULL,       [KI_CAST] = "cast",     [KI_REDUCE] = NULL,
-    [KI_STORE] = "store",
+    [KI_LOAD] = "load", [KI_CONST] = "const", [KI_INDEX] = "index",
+    [KI_RAND] = "rand", [KI_MASK] = "mask",   [KI_OP] = NULL,
+    [KI_CAST] = "cast", [KI_REDUCE] = NULL,   [KI_STORE] = "store",
 };
 
 static void put_inst(const Kernel *k, int i, Str *out)
 {
     const KernInst *t = &k->inst[i];
-    const int32_t operand[] = { t->a, t->b, t->c };
+    const int32_t operand[] = {t->a, t->b, t->c};
     const char *code = CODES[t->code] != NULL ? CODES[t->code] : OPS[t->op].name;
     base_str_fmt(out, "%s%5d %-4s %s", i == k->post ? "  then\n" : "", i, DTYPES[t->dtype].name,
                  code);
-    if (t->code == KI_RAND)
-        base_str_fmt(out, " stream %d word %d", t->b, t->c);
+    if (t->code == KI_RAND) base_str_fmt(out, " stream %d word %d", t->b, t->c);
     for (int o = 0; o < 3 && t->code != KI_RAND; o++)
-        if (operand[o] >= 0)
-            base_str_fmt(out, " %d", operand[o]);
-    if (t->code == KI_CONST)
-        base_str_fmt(out, " %.9g", t->value);
-    if (t->access >= 0)
-        put_access(k, t, out);
+        if (operand[o] >= 0) base_str_fmt(out, " %d", operand[o]);
+    if (t->code == KI_CONST) base_str_fmt(out, " %.9g", t->value);
+    if (t->access >= 0) put_access(k, t, out);
     base_str_put(out, t->scalar ? "  (a row)\n" : "\n");
 }
 
@@ -113,6 +102,5 @@ void kern_print(const Kernel *k, Str *out)
         base_str_fmt(out, "%s%" PRId64, before, k->extent[v]);
     }
     base_str_put(out, "]\n");
-    for (int i = 0; i < k->ninst; i++)
-        put_inst(k, i, out);
+    for (int i = 0; i < k->ninst; i++) put_inst(k, i, out);
 }

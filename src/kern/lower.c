@@ -13,16 +13,13 @@ static Affine root_position(const Lower *l, const LoopRoot *root, Node **memory)
 {
     const Group *g = &l->s->groups.at[l->group];
     *memory = root->node;
-    if (g->kind != GROUP_CONCAT)
-        return pass_space_linear(root->node, root->at);
+    if (g->kind != GROUP_CONCAT) return pass_space_linear(root->node, root->at);
     Node *concat = *memory = g->outs.at[0];
     int axis = (int)ir_attr_int(concat, 0);
     Affine at = pass_space_linear(concat, root->at);
     int64_t start = 0;
-    for (int i = 0; i < l->loop->part; i++)
-        start += concat->in[i]->dims[axis];
-    for (int i = axis + 1; i < concat->rank; i++)
-        start *= concat->dims[i];
+    for (int i = 0; i < l->loop->part; i++) start += concat->in[i]->dims[axis];
+    for (int i = axis + 1; i < concat->rank; i++) start *= concat->dims[i];
     at.base += start;
     return at;
 }
@@ -40,16 +37,13 @@ static int lower_root(Lower *l, const LoopRoot *root)
 
 static int lower_loop(const Schedule *s, int group, const Loop *loop, Arena *arena, StepVec *out)
 {
-    Lower l = { .s = s, .group = group, .loop = loop, .arena = arena };
-    Step step = { .kind = STEP_KERNEL, .node = s->groups.at[group].outs.at[0] };
+    Lower l = {.s = s, .group = group, .loop = loop, .arena = arena};
+    Step step = {.kind = STEP_KERNEL, .node = s->groups.at[group].outs.at[0]};
     int rc = 0;
-    l.maps = (SpaceMaps){ .space = loop->space, .arena = &l.scratch, .frozen = true };
-    for (int i = 0; i < loop->nroot && rc >= 0; i++)
-        rc = lower_root(&l, &loop->root[i]);
-    if (rc >= 0)
-        rc = kern_lower_finish(&l, &step);
-    if (rc >= 0 && !vec_push(out, step))
-        rc = SGL_ENOMEM;
+    l.maps = (SpaceMaps){.space = loop->space, .arena = &l.scratch, .frozen = true};
+    for (int i = 0; i < loop->nroot && rc >= 0; i++) rc = lower_root(&l, &loop->root[i]);
+    if (rc >= 0) rc = kern_lower_finish(&l, &step);
+    if (rc >= 0 && !vec_push(out, step)) rc = SGL_ENOMEM;
     pass_space_free(&l.maps);
     base_map_free(&l.values);
     base_map_free(&l.known);
@@ -74,7 +68,7 @@ static int lower_loops(const Schedule *s, int group, Arena *arena, StepVec *out)
 
 static View whole(const Schedule *s, const Node *n)
 {
-    View v = { .buffer = s->buffer_of[n->id], .dtype = (Dtype)n->dtype, .rank = n->rank };
+    View v = {.buffer = s->buffer_of[n->id], .dtype = (Dtype)n->dtype, .rank = n->rank};
     int64_t stride = 1;
     for (int i = n->rank - 1; i >= 0; stride *= n->dims[i--]) {
         v.extent[i] = n->dims[i];
@@ -85,25 +79,22 @@ static View whole(const Schedule *s, const Node *n)
 
 static int view_of(const Schedule *s, Node *x, bool contiguous, View *v)
 {
-    Arena scratch = { 0 };
+    Arena scratch = {0};
     StridedView at;
     int rc = pass_space_view(x, contiguous, &scratch, &at);
     base_arena_free(&scratch);
-    if (rc < 0)
-        return rc;
+    if (rc < 0) return rc;
     *v = whole(s, x);
     v->buffer = s->buffer_of[at.base->id];
     v->offset = at.offset;
-    for (int i = 0; i < x->rank && !contiguous; i++)
-        v->stride[i] = at.stride[i];
+    for (int i = 0; i < x->rank && !contiguous; i++) v->stride[i] = at.stride[i];
     return 0;
 }
 
 static int push_step(const Schedule *s, const Node *n, Step step, StepVec *out)
 {
     int rc = 0;
-    if (ir_count(n) == 0)
-        return 0;
+    if (ir_count(n) == 0) return 0;
     step.node = n;
     step.out = whole(s, n);
     for (int i = 0; i < n->nin && rc == 0; i++)
@@ -114,14 +105,18 @@ static int push_step(const Schedule *s, const Node *n, Step step, StepVec *out)
 static int lower_dot(const Schedule *s, int group, Arena *arena, StepVec *out)
 {
     (void)arena;
-    return push_step(s, s->groups.at[group].outs.at[0], (Step){ .kind = STEP_DOT }, out);
+    return push_step(s, s->groups.at[group].outs.at[0], (Step){.kind = STEP_DOT}, out);
 }
 
 /* Which attributes of an index op say its axis and its flag; -1: none. */
-static const struct IndexOp { int op; StepKind kind; int axis, flag; } INDEX_OPS[] = {
-    { OP_gather, STEP_GATHER, 0, -1 },   { OP_scatter_add, STEP_SCATTER, 0, -1 },
-    { OP_argsort, STEP_ARGSORT, 0, 1 },  { OP_cumsum, STEP_CUMSUM, 0, 1 },
-    { OP_fold, STEP_FOLD, -1, -1 },
+static const struct IndexOp {
+    int op;
+    StepKind kind;
+    int axis, flag;
+} INDEX_OPS[] = {
+    {OP_gather, STEP_GATHER, 0, -1},  {OP_scatter_add, STEP_SCATTER, 0, -1},
+    {OP_argsort, STEP_ARGSORT, 0, 1}, {OP_cumsum, STEP_CUMSUM, 0, 1},
+    {OP_fold, STEP_FOLD, -1, -1},
 };
 
 static int lower_index(const Schedule *s, int group, Arena *arena, StepVec *out)
@@ -129,9 +124,8 @@ static int lower_index(const Schedule *s, int group, Arena *arena, StepVec *out)
     (void)arena;
     const Node *n = s->groups.at[group].outs.at[0];
     const struct IndexOp *row = INDEX_OPS;
-    while (row->op != n->op)
-        row++;
-    Step step = { .kind = row->kind };
+    while (row->op != n->op) row++;
+    Step step = {.kind = row->kind};
     step.axis = row->axis < 0 ? 0 : (int)ir_attr_int(n, row->axis);
     step.flag = row->flag < 0 ? 0 : (int)ir_attr_int(n, row->flag);
     return push_step(s, n, step, out);

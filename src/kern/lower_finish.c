@@ -9,26 +9,24 @@
 typedef struct Vars {
     int nvar, nouter;
     int64_t extent[SPACE_MAX_VARS];
-    int from[SPACE_MAX_VARS];      /* number in the group's space */
+    int from[SPACE_MAX_VARS]; /* number in the group's space */
 } Vars;
 
 /* Stable: the order inside outer and inside lanes stays row-major. */
 static Vars order_vars(const Loop *loop)
 {
     const Space *s = &loop->space;
-    Vars o = { 0 };
+    Vars o = {0};
     for (int outer = 1; outer >= 0; outer--) {
         for (int v = 0; v < s->nvar; v++) {
             bool is_outer = loop->mode == LOOP_COL   ? s->reduced[v]
                             : loop->mode == LOOP_MAP ? false
                                                      : !s->reduced[v];
-            if (is_outer != (outer == 1))
-                continue;
+            if (is_outer != (outer == 1)) continue;
             o.from[o.nvar] = v;
             o.extent[o.nvar++] = s->extent[v];
         }
-        if (outer)
-            o.nouter = o.nvar;
+        if (outer) o.nouter = o.nvar;
     }
     return o;
 }
@@ -37,8 +35,7 @@ static void reorder(Affine *a, const Vars *o)
 {
     Affine old = *a;
     memset(a->coef, 0, sizeof a->coef);
-    for (int v = 0; v < o->nvar; v++)
-        a->coef[v] = old.coef[o->from[v]];
+    for (int v = 0; v < o->nvar; v++) a->coef[v] = old.coef[o->from[v]];
 }
 
 /* One pair of variables walks like a single one of extent e_v * e_{v+1}. */
@@ -53,16 +50,17 @@ static void join(Affine *a, const Vars *o, int v)
     a->coef[o->nvar - 1] = 0;
 }
 
-typedef struct Accesses { int n; Access *at; } Accesses;
+typedef struct Accesses {
+    int n;
+    Access *at;
+} Accesses;
 
 static bool all_join(const Accesses *all, const Vars *o, int v)
 {
     for (int i = 0; i < all->n; i++) {
-        if (!joins(&all->at[i].at, o, v))
-            return false;
+        if (!joins(&all->at[i].at, o, v)) return false;
         for (int g = 0; g < all->at[i].nguard; g++)
-            if (!joins(&all->at[i].guard[g].at, o, v))
-                return false;
+            if (!joins(&all->at[i].guard[g].at, o, v)) return false;
     }
     return true;
 }
@@ -70,8 +68,7 @@ static bool all_join(const Accesses *all, const Vars *o, int v)
 static void coalesce(const Accesses *all, Vars *o)
 {
     for (int v = o->nvar - 2; v >= 0; v--) {
-        if (v + 1 == o->nouter || !all_join(all, o, v))
-            continue;
+        if (v + 1 == o->nouter || !all_join(all, o, v)) continue;
         for (int i = 0; i < all->n; i++) {
             join(&all->at[i].at, o, v);
             for (int g = 0; g < all->at[i].nguard; g++)
@@ -89,14 +86,12 @@ static bool copy_accesses(Lower *l, Accesses *to, const Vars *o)
 {
     to->n = l->access.n;
     to->at = base_arena_alloc(l->arena, (size_t)to->n * sizeof *to->at);
-    if (to->at == NULL)
-        return false;
+    if (to->at == NULL) return false;
     for (int i = 0; i < to->n; i++) {
         Access *a = &to->at[i];
         *a = l->access.at[i];
         Guard *guard = base_arena_alloc(l->arena, (size_t)a->nguard * sizeof *guard);
-        if (guard == NULL)
-            return false;
+        if (guard == NULL) return false;
         reorder(&a->at, o);
         for (int g = 0; g < a->nguard; g++) {
             guard[g] = a->guard[g];
@@ -118,7 +113,7 @@ static KernInst *copy_insts(Lower *l)
     KernInst *to = base_arena_alloc(l->arena, (size_t)n * sizeof *to);
     for (int i = 0; to != NULL && i < n; i++) {
         to[i] = i < each ? l->inst[0].at[i] : l->inst[1].at[i - each];
-        if (to[i].code == KI_RAND)           /* b and c are numbers of its own */
+        if (to[i].code == KI_RAND) /* b and c are numbers of its own */
             continue;
         to[i].a = final_number(l, to[i].a);
         to[i].b = final_number(l, to[i].b);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum { NAME_OPS = 4 };
-static const char *const PREFIX[] = { "map", "row", "long", "col" };
+static const char *const PREFIX[] = {"map", "row", "long", "col"};
 
 /* The composite that all stored nodes were made in, or NULL. */
 static const char *region_of(const Lower *l)
@@ -12,38 +12,32 @@ static const char *region_of(const Lower *l)
     const Graph *g = l->s->graph;
     uint32_t region = l->loop->root[0].node->region;
     for (int i = 1; i < l->loop->nroot; i++)
-        if (l->loop->root[i].node->region != region)
-            return NULL;
+        if (l->loop->root[i].node->region != region) return NULL;
     return region == 0 || region >= (uint32_t)g->regions.n ? NULL : g->regions.at[region].name;
 }
 
 static void put_ops(Str *name, const Kernel *k)
 {
     int put = 0;
-    bool seen[OP_COUNT] = { false };
+    bool seen[OP_COUNT] = {false};
     for (int i = 0; i < k->ninst && put < NAME_OPS; i++) {
         const KernInst *inst = &k->inst[i];
-        if ((inst->code != KI_OP && inst->code != KI_REDUCE) || seen[inst->op])
-            continue;
+        if ((inst->code != KI_OP && inst->code != KI_REDUCE) || seen[inst->op]) continue;
         seen[inst->op] = true;
         base_str_fmt(name, "_%s", OPS[inst->op].name);
         put++;
     }
-    if (put == 0)
-        base_str_put(name, "_copy");
+    if (put == 0) base_str_put(name, "_copy");
 }
 
 const char *kern_lower_name(const Lower *l, const Kernel *k)
 {
-    Str name = { 0 };
+    Str name = {0};
     const char *region = region_of(l), *copy = NULL;
     base_str_put(&name, PREFIX[k->mode]);
-    if (region != NULL)
-        base_str_fmt(&name, "_%s", region);
-    else
-        put_ops(&name, k);
-    if (!name.failed)
-        copy = base_arena_text(l->arena, name.at);
+    if (region != NULL) base_str_fmt(&name, "_%s", region);
+    else put_ops(&name, k);
+    if (!name.failed) copy = base_arena_text(l->arena, name.at);
     base_str_free(&name);
     return copy;
 }

@@ -10,17 +10,17 @@
 
 static int inst_find(Lower *l, const KernInst *i, int stage)
 {
-    uint64_t bits[9] = { i->code, i->dtype, i->from, i->op, (uint32_t)i->a, (uint32_t)i->b,
-                         (uint32_t)i->c, (uint32_t)i->access, (uint64_t)stage };
+    uint64_t bits[9] = {i->code,        i->dtype,       i->from,        i->op,
+                        (uint32_t)i->a, (uint32_t)i->b, (uint32_t)i->c, (uint32_t)i->access,
+                        (uint64_t)stage};
     uint64_t key = base_hash(base_hash(0, bits, sizeof bits), &i->value, sizeof i->value), found;
     for (; base_map_get(&l->known, key, &found); key++) {
         const KernInst *o = &l->inst[stage].at[found & (LOWER_END - 1)];
         bool same = (found >= LOWER_END) == (stage != LOWER_EACH) && o->code == i->code &&
-                    o->dtype == i->dtype && o->from == i->from && o->op == i->op &&
-                    o->a == i->a && o->b == i->b && o->c == i->c && o->access == i->access &&
+                    o->dtype == i->dtype && o->from == i->from && o->op == i->op && o->a == i->a &&
+                    o->b == i->b && o->c == i->c && o->access == i->access &&
                     memcmp(&o->value, &i->value, sizeof i->value) == 0;
-        if (same)
-            return (int)found;
+        if (same) return (int)found;
     }
     int at = l->inst[stage].n + (stage == LOWER_EACH ? 0 : LOWER_END);
     if (!base_map_set(&l->known, key, (uint64_t)at) || !vec_push(&l->inst[stage], *i))
@@ -36,8 +36,7 @@ static const KernInst *inst_at(const Lower *l, int inst)
 static bool on_reduced(const Space *s, const Affine *a)
 {
     for (int v = 0; v < s->nvar; v++)
-        if (s->reduced[v] && a->coef[v] != 0)
-            return true;
+        if (s->reduced[v] && a->coef[v] != 0) return true;
     return false;
 }
 
@@ -45,9 +44,8 @@ static bool on_reduced(const Space *s, const Affine *a)
 static bool is_scalar(const Lower *l, const KernInst *i)
 {
     const Space *s = &l->loop->space;
-    const int operand[] = { i->a, i->b, i->c };
-    if (l->loop->mode != LOOP_ROW && l->loop->mode != LOOP_LONG)
-        return false;
+    const int operand[] = {i->a, i->b, i->c};
+    if (l->loop->mode != LOOP_ROW && l->loop->mode != LOOP_LONG) return false;
     if (i->access >= 0) {
         const Access *access = &l->access.at[i->access];
         bool moves = on_reduced(s, &access->at);
@@ -55,11 +53,9 @@ static bool is_scalar(const Lower *l, const KernInst *i)
             moves = moves || on_reduced(s, &access->guard[g].at);
         return !moves;
     }
-    if (i->code == KI_REDUCE)
-        return true;
+    if (i->code == KI_REDUCE) return true;
     for (int k = 0; k < 3; k++)
-        if (operand[k] >= 0 && !inst_at(l, operand[k])->scalar)
-            return false;
+        if (operand[k] >= 0 && !inst_at(l, operand[k])->scalar) return false;
     return true;
 }
 
@@ -73,8 +69,7 @@ static int arg_of(Lower *l, const Node *n)
 {
     int buffer = l->s->buffer_of[n->id];
     for (int i = 0; i < l->args.n; i++)
-        if (l->args.at[i] == buffer)
-            return i;
+        if (l->args.at[i] == buffer) return i;
     return vec_push(&l->args, buffer) ? l->args.n - 1 : SGL_ENOMEM;
 }
 
@@ -84,30 +79,32 @@ static bool same_access(const Access *a, const Access *b)
         memcmp(&a->at, &b->at, sizeof a->at) != 0)
         return false;
     for (int g = 0; g < a->nguard; g++)
-        if (memcmp(&a->guard[g], &b->guard[g], sizeof *a->guard) != 0)
-            return false;
+        if (memcmp(&a->guard[g], &b->guard[g], sizeof *a->guard) != 0) return false;
     return true;
 }
 
 static int access_find(Lower *l, const Node *memory, Dtype dtype, Affine at, int nguard,
                        const Guard *guard)
 {
-    Access a = { .arg = -1, .dtype = dtype, .at = at, .nguard = nguard, .guard = guard };
+    Access a = {.arg = -1, .dtype = dtype, .at = at, .nguard = nguard, .guard = guard};
     if (memory != NULL) {
         a.arg = arg_of(l, memory);
-        if (a.arg < 0)
-            return a.arg;
+        if (a.arg < 0) return a.arg;
     }
     for (int i = 0; i < l->access.n; i++)
-        if (same_access(&l->access.at[i], &a))
-            return i;
+        if (same_access(&l->access.at[i], &a)) return i;
     return vec_push(&l->access, a) ? l->access.n - 1 : SGL_ENOMEM;
 }
 
 static KernInst new_inst(KernCode code, Dtype dtype)
 {
-    return (KernInst){ .code = (uint8_t)code, .dtype = (uint8_t)dtype, .from = (uint8_t)dtype,
-                       .a = -1, .b = -1, .c = -1, .access = -1 };
+    return (KernInst){.code = (uint8_t)code,
+                      .dtype = (uint8_t)dtype,
+                      .from = (uint8_t)dtype,
+                      .a = -1,
+                      .b = -1,
+                      .c = -1,
+                      .access = -1};
 }
 
 static int emit_const(Lower *l, Dtype dtype, double value, int stage)
@@ -166,13 +163,12 @@ static int lower_rand(Lower *l, Node *n, const IndexMap *at, int stage)
 static int lower_elementwise(Lower *l, Node *n, const IndexMap *at, int stage)
 {
     KernInst i = new_inst(KI_OP, n->dtype);
-    int32_t *operand[] = { &i.a, &i.b, &i.c };
+    int32_t *operand[] = {&i.a, &i.b, &i.c};
     i.op = n->op;
     i.from = n->in[n->nin == 3]->dtype;
     for (int k = 0; k < n->nin; k++) {
         *operand[k] = kern_lower_value(l, n->in[k], at, stage);
-        if (*operand[k] < 0)
-            return *operand[k];
+        if (*operand[k] < 0) return *operand[k];
     }
     return emit(l, stage, i);
 }
@@ -192,10 +188,7 @@ static int lower_movement(Lower *l, Node *n, const IndexMap *at, int stage)
     return rc < 0 ? rc : kern_lower_value(l, n->in[0], below, stage);
 }
 
-static bool same_bits(double a, double b)
-{
-    return memcmp(&a, &b, sizeof a) == 0;
-}
+static bool same_bits(double a, double b) { return memcmp(&a, &b, sizeof a) == 0; }
 
 /* The pad's value as the fill of the load below it, if only movement ops are between. */
 enum { NO_LOAD = INT32_MAX };
@@ -207,8 +200,7 @@ static int load_below(Lower *l, const Node *n, const IndexMap *at, double fill, 
             (n->op == OP_pad && !same_bits(ir_attr_float(n, 2), fill)))
             return NO_LOAD;
         int rc = through(l, n, at, &below);
-        if (rc < 0)
-            return rc;
+        if (rc < 0) return rc;
         n = n->in[0];
         at = below;
     }
@@ -219,17 +211,14 @@ static int lower_pad(Lower *l, Node *n, const IndexMap *at, int stage)
 {
     double fill = ir_attr_float(n, 2);
     IndexMap *below;
-    if (ir_count(n->in[0]) == 0)
-        return emit_const(l, n->dtype, fill, stage);
+    if (ir_count(n->in[0]) == 0) return emit_const(l, n->dtype, fill, stage);
     int found = load_below(l, n, at, fill, stage);
-    if (found != NO_LOAD)
-        return found;
+    if (found != NO_LOAD) return found;
     int rc = through(l, n, at, &below);
     int value = rc < 0 ? rc : kern_lower_value(l, n->in[0], below, stage);
-    if (value < 0 || below->nguard == at->nguard)
-        return value;
+    if (value < 0 || below->nguard == at->nguard) return value;
     KernInst mask = new_inst(KI_MASK, DT_bool), where = new_inst(KI_OP, n->dtype);
-    mask.access = access_find(l, NULL, DT_bool, (Affine){ 0 }, below->nguard - at->nguard,
+    mask.access = access_find(l, NULL, DT_bool, (Affine){0}, below->nguard - at->nguard,
                               below->guard + at->nguard);
     where.op = OP_where;
     where.a = mask.access < 0 ? mask.access : emit(l, stage, mask);
@@ -242,8 +231,7 @@ static int lower_reduce(Lower *l, Node *n, const IndexMap *at, int stage)
 {
     (void)stage;
     IndexMap *below;
-    if (pass_reduce_length(n) == 0)
-        return emit_const(l, n->dtype, n->op == OP_prod, stage);
+    if (pass_reduce_length(n) == 0) return emit_const(l, n->dtype, n->op == OP_prod, stage);
     int rc = pass_space_reduce(&l->maps, n, at, &below);
     if (rc == 0)
         return base_fail(l->s->graph->cx, SGL_EINTERN, "lower: %s does not fit its group",
@@ -257,14 +245,23 @@ static int lower_reduce(Lower *l, Node *n, const IndexMap *at, int stage)
 
 typedef int (*LowerFn)(Lower *l, Node *n, const IndexMap *at, int stage);
 static const LowerFn BY_OP[OP_COUNT] = {
-    [OP_const] = lower_const, [OP_iota] = lower_iota, [OP_rand] = lower_rand, [OP_pad] = lower_pad,
+    [OP_const] = lower_const,
+    [OP_iota] = lower_iota,
+    [OP_rand] = lower_rand,
+    [OP_pad] = lower_pad,
 };
 static const LowerFn BY_FAMILY[] = {
-    [FAM_unary] = lower_elementwise, [FAM_test] = lower_elementwise,
-    [FAM_binary] = lower_elementwise, [FAM_compare] = lower_elementwise,
-    [FAM_select] = lower_elementwise, [FAM_cast] = lower_cast,
-    [FAM_movement] = lower_movement, [FAM_reduce] = lower_reduce,
-    [FAM_leaf] = NULL, [FAM_dot] = NULL, [FAM_index] = NULL,
+    [FAM_unary] = lower_elementwise,
+    [FAM_test] = lower_elementwise,
+    [FAM_binary] = lower_elementwise,
+    [FAM_compare] = lower_elementwise,
+    [FAM_select] = lower_elementwise,
+    [FAM_cast] = lower_cast,
+    [FAM_movement] = lower_movement,
+    [FAM_reduce] = lower_reduce,
+    [FAM_leaf] = NULL,
+    [FAM_dot] = NULL,
+    [FAM_index] = NULL,
 };
 
 static LowerValue *value_find(const Lower *l, const Node *n, const IndexMap *at, int stage,
@@ -282,20 +279,17 @@ int kern_lower_value(Lower *l, Node *n, const IndexMap *at, int stage)
 {
     uint64_t list;
     const LowerValue *known = value_find(l, n, at, stage, &list);
-    if (known != NULL)
-        return known->inst;
+    if (known != NULL) return known->inst;
     LowerFn fn = BY_OP[n->op] ? BY_OP[n->op] : BY_FAMILY[ir_op(n)->family];
     int inst = is_loaded(l, n) ? emit_load(l, n, at, 0, stage)
-               : fn == NULL    ? base_fail(l->s->graph->cx, SGL_EINTERN,
-                                           "lower: %s is in no buffer", ir_op(n)->name)
-                               : fn(l, n, at, stage);
-    if (inst < 0)
-        return inst;
+               : fn == NULL ? base_fail(l->s->graph->cx, SGL_EINTERN, "lower: %s is in no buffer",
+                                        ir_op(n)->name)
+                            : fn(l, n, at, stage);
+    if (inst < 0) return inst;
     base_map_get(&l->values, n->id, &list);
     LowerValue *v = base_arena_alloc(&l->scratch, sizeof *v);
-    if (v == NULL)
-        return SGL_ENOMEM;
-    *v = (LowerValue){ (LowerValue *)(uintptr_t)list, at, stage, inst };
+    if (v == NULL) return SGL_ENOMEM;
+    *v = (LowerValue){(LowerValue *)(uintptr_t)list, at, stage, inst};
     return base_map_set(&l->values, n->id, (uint64_t)(uintptr_t)v) ? inst : SGL_ENOMEM;
 }
 

@@ -16,27 +16,19 @@
 static int place_step(Fuse *f, Node *n, GroupKind kind)
 {
     int group = pass_fuse_new(f, kind), rc = group < 0 ? group : 1;
-    if (rc == 1 && !vec_push(&f->groups.at[group].nodes, n))
-        rc = SGL_ENOMEM;
+    if (rc == 1 && !vec_push(&f->groups.at[group].nodes, n)) rc = SGL_ENOMEM;
     for (int i = 0; i < n->nin && rc == 1; i++) {
-        StridedView view = { .base = n->in[i] };
+        StridedView view = {.base = n->in[i]};
         if (kind != GROUP_ALIAS)
             rc = pass_space_view(n->in[i], kind == GROUP_INDEX, &f->arena, &view);
-        if (rc == 1)
-            rc = pass_fuse_need(f, view.base, group);
+        if (rc == 1) rc = pass_fuse_need(f, view.base, group);
     }
     return rc == 1 ? pass_fuse_store(f, n, group, NULL) : rc;
 }
 
-static int place_dot(Fuse *f, Node *n)
-{
-    return place_step(f, n, GROUP_DOT);
-}
+static int place_dot(Fuse *f, Node *n) { return place_step(f, n, GROUP_DOT); }
 
-static int place_index(Fuse *f, Node *n)
-{
-    return place_step(f, n, GROUP_INDEX);
-}
+static int place_index(Fuse *f, Node *n) { return place_step(f, n, GROUP_INDEX); }
 
 /* The loops of a kernel rooted at n, its result in n's order. */
 static int start_loops(Fuse *f, int group, const Node *n, IndexMap **at)
@@ -59,24 +51,20 @@ static int concat_part(Fuse *f, Node *n, int concat, int part)
     int group = pass_fuse_new(f, GROUP_CONCAT);
     IndexMap *at = NULL;
     int rc = group < 0 ? group : start_loops(f, group, n->in[part], &at);
-    if (rc != 1)
-        return rc;
+    if (rc != 1) return rc;
     FuseGroup *g = &f->groups.at[group];
     g->concat = concat;
     g->part = part;
-    if (!vec_push(&g->roots, ((LoopRoot){ n->in[part], at })))
-        return SGL_ENOMEM;
+    if (!vec_push(&g->roots, ((LoopRoot){n->in[part], at}))) return SGL_ENOMEM;
     return pass_fuse_read(f, n->in[part], group, at, STAGE_END);
 }
 
 static int place_concat(Fuse *f, Node *n)
 {
     int group = pass_fuse_new(f, GROUP_CONCAT), rc = group < 0 ? group : 1;
-    if (rc == 1 && !vec_push(&f->groups.at[group].nodes, n))
-        rc = SGL_ENOMEM;
+    if (rc == 1 && !vec_push(&f->groups.at[group].nodes, n)) rc = SGL_ENOMEM;
     for (int i = 0; i < n->nin && rc == 1; i++)
-        if (ir_count(n->in[i]) > 0)
-            rc = concat_part(f, n, group, i);
+        if (ir_count(n->in[i]) > 0) rc = concat_part(f, n, group, i);
     return rc == 1 ? pass_fuse_store(f, n, group, NULL) : rc;
 }
 
@@ -90,13 +78,11 @@ static int place_everywhere(Fuse *f, Node *n)
 
 static int place_root(Fuse *f, Node *n, GroupKind kind)
 {
-    Read own = { .stage = STAGE_END };
+    Read own = {.stage = STAGE_END};
     int rc = 1;
-    if (n->op == OP_reshape)
-        return place_step(f, n, GROUP_ALIAS);
+    if (n->op == OP_reshape) return place_step(f, n, GROUP_ALIAS);
     own.group = pass_fuse_new(f, kind);
-    if (own.group < 0)
-        return own.group;
+    if (own.group < 0) return own.group;
     if (ir_count(n) == 0) {
         rc = vec_push(&f->groups.at[own.group].nodes, n) ? 1 : SGL_ENOMEM;
         return rc == 1 ? pass_fuse_store(f, n, own.group, NULL) : rc;
@@ -104,8 +90,7 @@ static int place_root(Fuse *f, Node *n, GroupKind kind)
     rc = start_loops(f, own.group, n, &own.at);
     if (rc == 1 && ir_op(n)->family == FAM_movement && ir_count(n->in[0]) > 0)
         rc = pass_space_through(&f->groups.at[own.group].maps, n, own.at, &own.below);
-    if (rc == 1)
-        rc = pass_fuse_store(f, n, own.group, own.at);
+    if (rc == 1) rc = pass_fuse_store(f, n, own.group, own.at);
     return rc == 1 ? pass_fuse_compute(f, n, &own, STAGE_END) : rc;
 }
 
@@ -116,8 +101,7 @@ static int find_host(Fuse *f, Node *n, HostFn can_host, Read **host)
 {
     int rc = 0;
     *host = NULL;
-    if (f->off || f->of[n->id].nread > FUSE_MAX_READS)
-        return 1;
+    if (f->off || f->of[n->id].nread > FUSE_MAX_READS) return 1;
     for (Read *r = f->of[n->id].reads; r != NULL && rc >= 0; r = r->next) {
         rc = r->at == NULL ? 0 : pass_fuse_convex(f, n, r);
         if (rc == 1 && can_host(f, n, r) == 1) {
@@ -133,8 +117,7 @@ static int place_in(Fuse *f, Node *n, Read *host)
     int rc = 1, group = pass_fuse_group(f, host->group);
     if (ir_op(n)->family == FAM_movement)
         rc = pass_space_through(&f->groups.at[group].maps, n, host->at, &host->below);
-    if (rc != 1)
-        return rc;
+    if (rc != 1) return rc;
     rc = pass_fuse_store(f, n, group, host->at);
     return rc == 1 ? pass_fuse_compute(f, n, host, host->stage | STAGE_END) : rc;
 }
@@ -146,8 +129,7 @@ static int place_once(Fuse *f, Node *n)
     int rc = n->op == OP_reshape ? 1 : find_host(f, n, pass_fuse_host_value, &host);
     if (rc == 1 && n->op != OP_reshape && host != NULL) {
         rc = place_in(f, n, host);
-        if (rc != 0)
-            return rc;
+        if (rc != 0) return rc;
     }
     return rc < 0 ? rc : place_root(f, n, GROUP_MAP);
 }
@@ -155,10 +137,8 @@ static int place_once(Fuse *f, Node *n)
 static int place_value(Fuse *f, Node *n, bool inlined)
 {
     int rc = 0;
-    if (inlined && !f->of[n->id].need)
-        rc = pass_fuse_inlines(f, n);
-    if (rc == 0)
-        return place_once(f, n);
+    if (inlined && !f->of[n->id].need) rc = pass_fuse_inlines(f, n);
+    if (rc == 0) return place_once(f, n);
     return rc == 1 ? place_everywhere(f, n) : rc;
 }
 
@@ -178,57 +158,47 @@ static int place_free(Fuse *f, Node *n)
 static int place_weighed(Fuse *f, Node *n)
 {
     const FuseNode *of = &f->of[n->id];
-    if (!f->off)
-        pass_fuse_make_rows(f, n);
-    return place_value(f, n, !f->off && !of->need && of->nread <= FUSE_MAX_READS &&
-                                 pass_fuse_recompute(f, n));
+    if (!f->off) pass_fuse_make_rows(f, n);
+    return place_value(
+        f, n, !f->off && !of->need && of->nread <= FUSE_MAX_READS && pass_fuse_recompute(f, n));
 }
 
 static int place_reduction(Fuse *f, Node *n)
 {
     FuseNode *of = &f->of[n->id];
     Read *host;
-    if (ir_count(n) == 0 || pass_reduce_length(n) == 0)
-        return place_free(f, n);
+    if (ir_count(n) == 0 || pass_reduce_length(n) == 0) return place_free(f, n);
     int rc = find_host(f, n, pass_fuse_host_reduce, &host);
-    if (rc != 1)
-        return rc;
-    if (host == NULL)
-        return place_root(f, n, GROUP_REDUCE);
-    if (of->need || of->nread > 1)
-        return place_in(f, n, host);
+    if (rc != 1) return rc;
+    if (host == NULL) return place_root(f, n, GROUP_REDUCE);
+    if (of->need || of->nread > 1) return place_in(f, n, host);
     return pass_fuse_compute(f, n, host, host->stage);
 }
 
 typedef struct FuseRule {
     const char *number;
-    int op, family;          /* -1: any */
+    int op, family; /* -1: any */
     int (*place)(Fuse *f, Node *n);
     const char *why;
 } FuseRule;
 
 /* The first row that fits a node places it. */
 static const FuseRule FUSE_RULES[] = {
-    { "F1", OP_input, -1, place_input,
-      "inputs lie in memory already" },
-    { "F2", OP_concat, -1, place_concat,
-      "each input is computed straight into its slice, so nothing is copied" },
-    { "F3", OP_fold, -1, place_index,
-      "adds overlapping windows: not one value a place" },
-    { "F4", -1, FAM_index, place_index,
-      "positions come from data" },
-    { "F5", -1, FAM_dot, place_dot,
-      "the product has its own loops; it reads strided views, so permutes cost nothing" },
-    { "F6", -1, FAM_reduce, place_reduction,
-      "joins the kernel of its reader when both walk the same rows, else starts one" },
-    { "F7", -1, FAM_movement, place_free,
-      "is an index map in the reader; only what no map can say is written out" },
-    { "F8", OP_rand, -1, place_weighed,
-      "costs more than memory, so it is drawn once" },
-    { "F9", -1, FAM_leaf, place_free,
-      "constants and positions are cheaper than any load" },
-    { "F10", -1, -1, place_weighed,
-      "elementwise: computed again where that is cheaper than a round trip through memory" },
+    {"F1", OP_input, -1, place_input, "inputs lie in memory already"},
+    {"F2", OP_concat, -1, place_concat,
+     "each input is computed straight into its slice, so nothing is copied"},
+    {"F3", OP_fold, -1, place_index, "adds overlapping windows: not one value a place"},
+    {"F4", -1, FAM_index, place_index, "positions come from data"},
+    {"F5", -1, FAM_dot, place_dot,
+     "the product has its own loops; it reads strided views, so permutes cost nothing"},
+    {"F6", -1, FAM_reduce, place_reduction,
+     "joins the kernel of its reader when both walk the same rows, else starts one"},
+    {"F7", -1, FAM_movement, place_free,
+     "is an index map in the reader; only what no map can say is written out"},
+    {"F8", OP_rand, -1, place_weighed, "costs more than memory, so it is drawn once"},
+    {"F9", -1, FAM_leaf, place_free, "constants and positions are cheaper than any load"},
+    {"F10", -1, -1, place_weighed,
+     "elementwise: computed again where that is cheaper than a round trip through memory"},
 };
 
 static const FuseRule *rule_of(const Node *n)
@@ -245,13 +215,10 @@ static int place_all(Fuse *f)
     int rc = 1;
     for (int id = f->graph->nodes.n - 1; id >= 0 && rc == 1; id--) {
         Node *n = f->graph->nodes.at[id];
-        if (!f->of[id].need && f->of[id].reads == NULL)
-            continue;
+        if (!f->of[id].need && f->of[id].reads == NULL) continue;
         pass_fuse_unify_reads(f, n);
-        if (!f->off && ir_op(n)->family != FAM_movement)
-            rc = pass_fuse_merge_readers(f, n);
-        if (rc == 1)
-            rc = rule_of(n)->place(f, n);
+        if (!f->off && ir_op(n)->family != FAM_movement) rc = pass_fuse_merge_readers(f, n);
+        if (rc == 1) rc = rule_of(n)->place(f, n);
     }
     return rc;
 }
@@ -260,14 +227,10 @@ static bool start(Fuse *f)
 {
     const Graph *g = f->graph;
     f->of = base_arena_zero(&f->arena, (size_t)g->nodes.n + 1, sizeof *f->of);
-    if (f->of == NULL)
-        return false;
-    for (int i = 0; i < g->nodes.n; i++)
-        f->of[i].group = -1;
-    for (int i = 0; i < g->outputs.n; i++)
-        f->of[g->outputs.at[i].node->id].need = true;
-    for (int i = 0; i < g->assigns.n; i++)
-        f->of[g->assigns.at[i].value->id].need = true;
+    if (f->of == NULL) return false;
+    for (int i = 0; i < g->nodes.n; i++) f->of[i].group = -1;
+    for (int i = 0; i < g->outputs.n; i++) f->of[g->outputs.at[i].node->id].need = true;
+    for (int i = 0; i < g->assigns.n; i++) f->of[g->assigns.at[i].value->id].need = true;
     pass_fuse_costs(f);
     return true;
 }
@@ -289,11 +252,10 @@ static void finish(Fuse *f)
 
 int pass_fuse(PassState *st)
 {
-    Fuse f = { .cx = st->cx, .graph = st->graph, .off = st->cx->knobs.value[KNOB_fuse] == 0 };
+    Fuse f = {.cx = st->cx, .graph = st->graph, .off = st->cx->knobs.value[KNOB_fuse] == 0};
     Schedule *s = base_mem_zero(1, sizeof *s);
     int rc = s != NULL && start(&f) ? place_all(&f) : SGL_ENOMEM;
-    if (rc == 1)
-        rc = pass_fuse_emit(&f, s);
+    if (rc == 1) rc = pass_fuse_emit(&f, s);
     if (rc == 1) {
         s->graph = st->graph;
         st->schedule = s;
@@ -302,8 +264,7 @@ int pass_fuse(PassState *st)
     }
     int nodes = f.graph->nodes.n;
     finish(&f);
-    if (rc == 1)
-        return SGL_OK;
+    if (rc == 1) return SGL_OK;
     return rc == SGL_ENOMEM ? base_fail(st->cx, rc, "fuse: no memory for %d nodes", nodes)
                             : base_fail(st->cx, SGL_EINTERN, "fuse: a node found no place");
 }

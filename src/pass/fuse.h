@@ -30,6 +30,7 @@ typedef struct FuseNode {
     int nread;
     int group;               /* of the one place it is computed in; -1: none yet, or inlined */
     bool need;               /* must be in a buffer */
+    int users;               /* nodes that it is an input of */
     int ops, loads;          /* cost of one element if everything below is inlined */
     int row;                 /* length of the rows whose reductions it is made of; 0: of none,
                                 ROW_MIXED: of several lengths or of longer ones */

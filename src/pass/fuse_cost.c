@@ -9,31 +9,39 @@
 #include <string.h>
 
 /* Measured on row kernels that do not fit a cache; memory is shared by all threads. */
-enum { COST_LOAD = 2, COST_STORE = 3, COST_OP = 1, COST_DIVIDE = 4, COST_CALL = 12, COST_RAND = 20,
-       COST_KERNEL = 2000, COST_MAX = 10000 };
+enum {
+    COST_LOAD = 2,
+    COST_STORE = 3,
+    COST_OP = 1,
+    COST_DIVIDE = 4,
+    COST_CALL = 12,
+    COST_RAND = 20,
+    COST_KEPT = 8,
+    COST_KERNEL = 2000,
+    COST_MAX = 10000
+};
 
 /* Names in a value's text that are one or two instructions rather than a polynomial. */
-static const struct { const char *text; int cost; } PRICES[] = {
-    { "m_abs", COST_OP },    { "m_floor", COST_OP },    { "m_ceil", COST_OP },
-    { "m_rint", COST_OP },   { "m_sqrt", COST_DIVIDE }, { "m_", COST_CALL },
-    { "/", COST_DIVIDE },
+static const struct {
+    const char *text;
+    int cost;
+} PRICES[] = {
+    {"m_abs", COST_OP},      {"m_floor", COST_OP}, {"m_ceil", COST_OP}, {"m_rint", COST_OP},
+    {"m_sqrt", COST_DIVIDE}, {"m_", COST_CALL},    {"/", COST_DIVIDE},
 };
 
 static int op_cost(const OpInfo *op)
 {
     for (size_t i = 0; i < sizeof PRICES / sizeof *PRICES; i++)
-        if (strstr(op->value, PRICES[i].text) != NULL)
-            return PRICES[i].cost;
+        if (strstr(op->value, PRICES[i].text) != NULL) return PRICES[i].cost;
     return COST_OP;
 }
 
 static int own_cost(const Node *n)
 {
     Family family = ir_op(n)->family;
-    if (ir_family_elementwise(family))
-        return op_cost(ir_op(n));
-    if (n->op == OP_rand)
-        return COST_RAND;
+    if (ir_family_elementwise(family)) return op_cost(ir_op(n));
+    if (n->op == OP_rand) return COST_RAND;
     return family == FAM_cast ? COST_OP : 0;
 }
 
@@ -47,8 +55,23 @@ static bool is_buffer(const Node *n)
 /* Constants and loads are neutral; reductions too long for a tile, or over columns, are not. */
 static void join_rows(FuseNode *to, int row)
 {
-    if (row != 0)
-        to->row = to->row == 0 || to->row == row ? row : ROW_MIXED;
+    if (row != 0) to->row = to->row == 0 || to->row == row ? row : ROW_MIXED;
+}
+
+/* What reading x costs its user. A costly value with several users will hardly be computed for
+ * each, so to them it is a load. One smaller than its user stays in cache, and is at worst one
+ * operation: were it more, it would be kept. */
+static void cost_input(const FuseNode *of, const Node *n, const Node *x, FuseNode *to)
+{
+    const FuseNode *in = &of[x->id];
+    bool kept = in->users > 1 && in->ops + in->loads > COST_KEPT;
+    if (ir_count(x) < ir_count(n)) {
+        to->ops += in->ops > 0 ? COST_OP : 0;
+        return;
+    }
+    join_rows(to, in->row);
+    to->ops += kept ? 0 : in->ops;
+    to->loads += kept ? COST_LOAD : in->loads;
 }
 
 static void cost_node(FuseNode *of, const Node *n)
@@ -61,24 +84,20 @@ static void cost_node(FuseNode *of, const Node *n)
         return;
     }
     to->ops = own_cost(n);
-    for (int i = 0; i < n->nin && n->op != OP_rand; i++) {
-        const FuseNode *in = &of[n->in[i]->id];
-        bool repeats = ir_count(n->in[i]) < ir_count(n);     /* then it stays in cache */
-        if (ir_count(n->in[i]) == ir_count(n))
-            join_rows(to, in->row);
-        to->ops += in->ops;
-        to->loads += repeats ? 0 : in->loads;
-    }
-    if (to->ops > COST_MAX)
-        to->ops = COST_MAX;
-    if (to->loads > COST_MAX)
-        to->loads = COST_MAX;
+    for (int i = 0; i < n->nin && n->op != OP_rand; i++)
+        if (i == 0 || n->in[i] != n->in[i - 1]) cost_input(of, n, n->in[i], to);
+    if (to->ops > COST_MAX) to->ops = COST_MAX;
+    if (to->loads > COST_MAX) to->loads = COST_MAX;
 }
 
 void pass_fuse_costs(Fuse *f)
 {
-    for (int i = 0; i < f->graph->nodes.n; i++)
-        cost_node(f->of, f->graph->nodes.at[i]);
+    for (int i = 0; i < f->graph->nodes.n; i++) {
+        const Node *n = f->graph->nodes.at[i];
+        for (int k = 0; k < n->nin; k++)
+            f->of[n->in[k]->id].users += k == 0 || n->in[k] != n->in[k - 1];
+    }
+    for (int i = 0; i < f->graph->nodes.n; i++) cost_node(f->of, f->graph->nodes.at[i]);
 }
 
 /* How often the value is computed for this read. Row kernels compute what does not change along
@@ -93,19 +112,27 @@ static double evaluations(const Fuse *f, const Read *r)
     return each ? kept * row : kept;
 }
 
+static bool is_hosted(const Fuse *f, const Node *n, const Read *r)
+{
+    return pass_space_covers(&f->groups.at[pass_fuse_group(f, r->group)].maps.space, n, r->at);
+}
+
 bool pass_fuse_recompute(const Fuse *f, const Node *n)
 {
     const FuseNode *of = &f->of[n->id];
     double count = (double)ir_count(n), times = 0, each = of->ops + of->loads;
     double load = COST_LOAD * (double)DTYPES[n->dtype].bytes / 4;
     double store = COST_STORE * (double)DTYPES[n->dtype].bytes / 4;
-    bool repeats = true;
+    bool repeats = true, hosted = false;
     for (const Read *r = of->reads; r != NULL; r = r->next) {
         double here = evaluations(f, r);
         repeats = repeats && here > count;
+        hosted = hosted || is_hosted(f, n, r);
         times += here;
     }
-    if (repeats)                                             /* small values are read from cache */
+    if (repeats) /* small values are read from cache */
         load = COST_OP;
-    return times * each <= count * (each + store) + times * load + COST_KERNEL;
+    double loaded = hosted ? times - count : times; /* the host has it in a register */
+    double kernel = hosted ? 0 : COST_KERNEL;
+    return times * each <= count * (each + store) + loaded * load + kernel;
 }

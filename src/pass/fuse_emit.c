@@ -12,8 +12,7 @@ static const IndexMap *copy_map(Arena *to, const IndexMap *map)
 {
     size_t dims = (size_t)map->rank * sizeof(Affine);
     IndexMap *copy = base_arena_zero(to, 1, sizeof *copy + dims);
-    if (copy == NULL)
-        return NULL;
+    if (copy == NULL) return NULL;
     copy->rank = map->rank;
     copy->dim = memcpy(copy + 1, map->dim, dims);
     return copy;
@@ -23,27 +22,26 @@ static const IndexMap *copy_map(Arena *to, const IndexMap *map)
 static bool emit_loop(Arena *to, const FuseGroup *from, Loop *loop)
 {
     LoopRoot *root = base_arena_alloc(to, (size_t)from->roots.n * sizeof *root);
-    if (root == NULL)
-        return false;
+    if (root == NULL) return false;
     bool map = from->reductions == 0;
-    *loop = (Loop){ .mode = map ? LOOP_MAP : from->mode, .space = from->maps.space, .nroot = from->roots.n,
-                    .root = root, .part = from->part };
+    *loop = (Loop){.mode = map ? LOOP_MAP : from->mode,
+                   .space = from->maps.space,
+                   .nroot = from->roots.n,
+                   .root = root,
+                   .part = from->part};
     for (int v = 0; v < loop->space.nvar; v++)
         loop->space.reduced[v] = loop->space.reduced[v] && !map;
     for (int i = 0; i < from->roots.n; i++) {
-        root[i] = (LoopRoot){ from->roots.at[i].node, copy_map(to, from->roots.at[i].at) };
-        if (root[i].at == NULL)
-            return false;
+        root[i] = (LoopRoot){from->roots.at[i].node, copy_map(to, from->roots.at[i].at)};
+        if (root[i].at == NULL) return false;
     }
     return true;
 }
 
 static bool append(NodeVec *to, const NodeVec *from)
 {
-    if (!vec_reserve(to, to->n + from->n))
-        return false;
-    if (from->n > 0)
-        memcpy(to->at + to->n, from->at, (size_t)from->n * sizeof *from->at);
+    if (!vec_reserve(to, to->n + from->n)) return false;
+    if (from->n > 0) memcpy(to->at + to->n, from->at, (size_t)from->n * sizeof *from->at);
     to->n += from->n;
     return true;
 }
@@ -56,12 +54,10 @@ static bool emit_groups(Fuse *f, Schedule *s, int *number, int *loops)
         int step = pass_fuse_step(f, i);
         if (step == i) {
             number[i] = s->groups.n;
-            bool map = g->kind == GROUP_REDUCE && g->reductions == 0;   /* none came to join */
-            if (!vec_push(&s->groups, ((Group){ .kind = map ? GROUP_MAP : g->kind })))
-                return false;
+            bool map = g->kind == GROUP_REDUCE && g->reductions == 0; /* none came to join */
+            if (!vec_push(&s->groups, ((Group){.kind = map ? GROUP_MAP : g->kind}))) return false;
         }
-        if (g->merged < 0 && g->roots.n > 0)
-            loops[step]++;
+        if (g->merged < 0 && g->roots.n > 0) loops[step]++;
     }
     return true;
 }
@@ -72,12 +68,9 @@ static bool emit_loops(Fuse *f, Schedule *s, const int *number, const int *loops
         const FuseGroup *g = &f->groups.at[i];
         int step = pass_fuse_step(f, i);
         Group *to = &s->groups.at[number[step]];
-        if (g->merged >= 0)
-            continue;
-        if (!append(&to->nodes, &g->nodes) || !append(&to->outs, &g->outs))
-            return false;
-        if (g->roots.n == 0)
-            continue;
+        if (g->merged >= 0) continue;
+        if (!append(&to->nodes, &g->nodes) || !append(&to->outs, &g->outs)) return false;
+        if (g->roots.n == 0) continue;
         if (to->loop == NULL)
             to->loop = base_arena_zero(&s->arena, (size_t)loops[step], sizeof(Loop));
         if (to->loop == NULL || !emit_loop(&s->arena, g, (Loop *)to->loop + to->nloop++))
@@ -95,11 +88,9 @@ static int by_id(const void *a, const void *b)
 static void sort_unique(NodeVec *v)
 {
     int n = 0;
-    if (v->n > 1)
-        qsort(v->at, (size_t)v->n, sizeof *v->at, by_id);
+    if (v->n > 1) qsort(v->at, (size_t)v->n, sizeof *v->at, by_id);
     for (int i = 0; i < v->n; i++)
-        if (n == 0 || v->at[n - 1] != v->at[i])
-            v->at[n++] = v->at[i];
+        if (n == 0 || v->at[n - 1] != v->at[i]) v->at[n++] = v->at[i];
     v->n = n;
 }
 
@@ -110,8 +101,7 @@ static bool emit_ins(const Fuse *f, Schedule *s, const int *number)
         Node *n = f->graph->nodes.at[id];
         const FuseNode *of = &f->of[id];
         int own = of->group < 0 ? -1 : pass_fuse_step(f, of->group);
-        if (own < 0 && n->op != OP_input)
-            continue;
+        if (own < 0 && n->op != OP_input) continue;
         for (const Read *r = of->reads; r != NULL; r = r->next) {
             int reader = pass_fuse_step(f, r->group);
             NodeVec *ins = &s->groups.at[number[reader]].ins;
@@ -138,16 +128,11 @@ static bool emit(Fuse *f, Schedule *s)
         sort_unique(&g->nodes);
         sort_unique(&g->outs);
         for (int k = 0; k < g->nodes.n; k++)
-            if (s->group_of[g->nodes.at[k]->id] < 0)
-                s->group_of[g->nodes.at[k]->id] = i;
+            if (s->group_of[g->nodes.at[k]->id] < 0) s->group_of[g->nodes.at[k]->id] = i;
     }
     for (size_t id = 0; id < nodes; id++)
-        if (f->of[id].group >= 0)
-            s->group_of[id] = number[pass_fuse_step(f, f->of[id].group)];
+        if (f->of[id].group >= 0) s->group_of[id] = number[pass_fuse_step(f, f->of[id].group)];
     return true;
 }
 
-int pass_fuse_emit(Fuse *f, Schedule *s)
-{
-    return emit(f, s) ? 1 : SGL_ENOMEM;
-}
+int pass_fuse_emit(Fuse *f, Schedule *s) { return emit(f, s) ? 1 : SGL_ENOMEM; }

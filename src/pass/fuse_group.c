@@ -13,14 +13,13 @@ enum { PATH_BUDGET = 256 };
 
 int pass_fuse_new(Fuse *f, GroupKind kind)
 {
-    FuseGroup g = { .kind = kind, .merged = -1, .concat = -1, .maps = { .arena = &f->arena } };
+    FuseGroup g = {.kind = kind, .merged = -1, .concat = -1, .maps = {.arena = &f->arena}};
     return vec_push(&f->groups, g) ? f->groups.n - 1 : SGL_ENOMEM;
 }
 
 int pass_fuse_group(const Fuse *f, int group)
 {
-    while (f->groups.at[group].merged >= 0)
-        group = f->groups.at[group].merged;
+    while (f->groups.at[group].merged >= 0) group = f->groups.at[group].merged;
     return group;
 }
 
@@ -34,8 +33,7 @@ static int push_read(Fuse *f, Node *x, Read read)
 {
     FuseNode *of = &f->of[x->id];
     Read *r = base_arena_copy(&f->arena, &read, sizeof read);
-    if (r == NULL)
-        return SGL_ENOMEM;
+    if (r == NULL) return SGL_ENOMEM;
     r->next = of->reads;
     of->reads = r;
     of->nread++;
@@ -52,14 +50,13 @@ int pass_fuse_read(Fuse *f, Node *x, int group, IndexMap *at, int stage)
             r->stage |= stage;
             return 1;
         }
-    return push_read(f, x, (Read){ .group = group, .at = at, .stage = stage });
+    return push_read(f, x, (Read){.group = group, .at = at, .stage = stage});
 }
 
 void pass_fuse_unify_reads(Fuse *f, Node *n)
 {
     FuseNode *of = &f->of[n->id];
-    if (!f->merged || of->nread > FUSE_MAX_READS)
-        return;
+    if (!f->merged || of->nread > FUSE_MAX_READS) return;
     for (Read *r = of->reads; r != NULL; r = r->next) {
         int group = pass_fuse_group(f, r->group);
         for (Read **o = &r->next; *o != NULL;) {
@@ -80,7 +77,7 @@ void pass_fuse_unify_reads(Fuse *f, Node *n)
 int pass_fuse_need(Fuse *f, Node *x, int group)
 {
     f->of[x->id].need = true;
-    return push_read(f, x, (Read){ .group = group });
+    return push_read(f, x, (Read){.group = group});
 }
 
 /* What is below a pad of nothing, and below a reduction of nothing, is never read. */
@@ -94,13 +91,10 @@ int pass_fuse_inlines(Fuse *f, Node *n)
     FuseNode *of = &f->of[n->id];
     for (Read *r = of->reads; r != NULL; r = r->next) {
         int group = r->at == NULL ? -1 : pass_fuse_group(f, r->group);
-        if (group < 0 || f->groups.at[group].sites >= FUSE_MAX_SITES)
-            return 0;
-        if (ir_op(n)->family != FAM_movement || !reads_inputs(n))
-            continue;
+        if (group < 0 || f->groups.at[group].sites >= FUSE_MAX_SITES) return 0;
+        if (ir_op(n)->family != FAM_movement || !reads_inputs(n)) continue;
         int rc = pass_space_through(&f->groups.at[group].maps, n, r->at, &r->below);
-        if (rc != 1)
-            return rc;
+        if (rc != 1) return rc;
     }
     return 1;
 }
@@ -112,14 +106,10 @@ int pass_fuse_compute(Fuse *f, Node *n, Read *r, int stage)
     Family family = ir_op(n)->family;
     IndexMap *below = r->at;
     g->sites++;
-    if (!vec_push(&g->nodes, n))
-        return SGL_ENOMEM;
-    if (n->op == OP_rand)
-        return pass_fuse_need(f, n->in[0], group);
-    if (!reads_inputs(n))
-        return 1;
-    if (family == FAM_movement)
-        below = r->below;
+    if (!vec_push(&g->nodes, n)) return SGL_ENOMEM;
+    if (n->op == OP_rand) return pass_fuse_need(f, n->in[0], group);
+    if (!reads_inputs(n)) return 1;
+    if (family == FAM_movement) below = r->below;
     if (family == FAM_reduce) {
         rc = pass_space_reduce(&g->maps, n, r->at, &below);
         stage = STAGE_EACH;
@@ -133,8 +123,7 @@ int pass_fuse_compute(Fuse *f, Node *n, Read *r, int stage)
 static int add_dep(Fuse *f, int group, int on)
 {
     FuseGroup *g = &f->groups.at[group];
-    if (group == on || (g->deps.n > 0 && vec_last(&g->deps) == on))
-        return 1;
+    if (group == on || (g->deps.n > 0 && vec_last(&g->deps) == on)) return 1;
     return vec_push(&g->deps, on) ? 1 : SGL_ENOMEM;
 }
 
@@ -144,7 +133,7 @@ int pass_fuse_store(Fuse *f, Node *n, int group, const IndexMap *at)
     FuseGroup *g = &f->groups.at[group];
     f->of[n->id].group = step;
     if (!vec_push(&f->groups.at[step].outs, n) ||
-        (at != NULL && !vec_push(&g->roots, ((LoopRoot){ n, at }))))
+        (at != NULL && !vec_push(&g->roots, ((LoopRoot){n, at}))))
         return SGL_ENOMEM;
     for (const Read *r = f->of[n->id].reads; r != NULL && rc == 1; r = r->next)
         rc = add_dep(f, pass_fuse_step(f, r->group), step);
@@ -157,22 +146,17 @@ static int reaches_none(Fuse *f, int group, unsigned marked)
     unsigned visited = ++f->now;
     int budget = PATH_BUDGET;
     f->stack.n = 0;
-    if (!vec_push(&f->stack, group))
-        return SGL_ENOMEM;
+    if (!vec_push(&f->stack, group)) return SGL_ENOMEM;
     while (f->stack.n > 0) {
         int at = vec_pop(&f->stack);
-        if (budget-- == 0)
-            return 0;
+        if (budget-- == 0) return 0;
         for (int i = 0; i < f->groups.at[at].deps.n; i++) {
             int to = pass_fuse_step(f, f->groups.at[at].deps.at[i]);
             FuseGroup *g = &f->groups.at[to];
-            if (g->seen == marked)
-                return 0;
-            if (g->seen == visited || to == group)
-                continue;
+            if (g->seen == marked) return 0;
+            if (g->seen == visited || to == group) continue;
             g->seen = visited;
-            if (!vec_push(&f->stack, to))
-                return SGL_ENOMEM;
+            if (!vec_push(&f->stack, to)) return SGL_ENOMEM;
         }
     }
     return 1;
@@ -197,8 +181,7 @@ int pass_fuse_convex(Fuse *f, Node *n, const Read *host)
     bool others = false;
     for (const Read *r = f->of[n->id].reads; r != NULL; r = r->next) {
         int other = pass_fuse_step(f, r->group);
-        if (other == step)
-            continue;
+        if (other == step) continue;
         f->groups.at[other].seen = marked;
         others = true;
     }

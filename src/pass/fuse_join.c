@@ -13,8 +13,7 @@ LoopMode pass_fuse_mode(const Node *n, bool *small)
     int rank = n->in[0]->rank;
     bool last = rank > 0 && pass_reduce_axes(n) >> (rank - 1) & 1;
     *small = length < SPACE_LANES;
-    if (!last || *small)
-        return LOOP_COL;
+    if (!last || *small) return LOOP_COL;
     return length <= SPACE_ROW_MAX ? LOOP_ROW : LOOP_LONG;
 }
 
@@ -29,8 +28,7 @@ static bool only_read(const Fuse *f, const Node *n, const Read *r)
 {
     int group = pass_fuse_group(f, r->group);
     for (const Read *o = f->of[n->id].reads; o != NULL; o = o->next)
-        if (o != r && pass_fuse_group(f, o->group) == group)
-            return false;
+        if (o != r && pass_fuse_group(f, o->group) == group) return false;
     return true;
 }
 
@@ -54,9 +52,9 @@ static bool joins_reduction(FuseGroup *g, const Node *n, const Read *r)
     const Space *s = &g->maps.space;
     bool small, early = r->stage & STAGE_EACH;
     LoopMode mode = pass_fuse_mode(n, &small);
-    bool turns = g->small && early && pass_fuse_is_row(n);     /* a short row may still be a tile */
-    bool fits = g->mode == LOOP_ROW ? small || mode == LOOP_ROW
-                                    : turns || (mode == g->mode && !early);
+    bool turns = g->small && early && pass_fuse_is_row(n); /* a short row may still be a tile */
+    bool fits =
+        g->mode == LOOP_ROW ? small || mode == LOOP_ROW : turns || (mode == g->mode && !early);
     IndexMap *trial;
     if (!fits || pass_space_on_reduced(s, r->at) || !pass_space_covers(s, n, r->at) ||
         pass_space_count(s, true) != pass_reduce_length(n) ||
@@ -75,8 +73,7 @@ static bool grows_reduction(FuseGroup *g, const Node *n, const Read *r)
 {
     Space *s = &g->maps.space;
     int nvar = s->nvar;
-    if (!pass_space_covers(s, n, r->at))
-        return false;
+    if (!pass_space_covers(s, n, r->at)) return false;
     if (!pass_space_add(&g->maps, n->in[0], pass_reduce_axes(n), true)) {
         s->nvar = nvar;
         return false;
@@ -88,8 +85,7 @@ static bool grows_reduction(FuseGroup *g, const Node *n, const Read *r)
 static bool is_used(const IndexMap *at, int v)
 {
     for (int i = 0; i < at->rank; i++)
-        if (at->dim[i].coef[v] != 0)
-            return true;
+        if (at->dim[i].coef[v] != 0) return true;
     return false;
 }
 
@@ -97,15 +93,13 @@ static bool is_used(const IndexMap *at, int v)
 static bool becomes_row(FuseGroup *g, const Node *n, const Read *r, int64_t length)
 {
     Space *s = &g->maps.space;
-    for (int v = 0; v < s->nvar; v++)
-        s->reduced[v] = !is_used(r->at, v);
+    for (int v = 0; v < s->nvar; v++) s->reduced[v] = !is_used(r->at, v);
     bool fits = length > 1 && length <= SPACE_ROW_MAX && pass_space_count(s, true) == length &&
                 pass_space_covers(s, n, r->at);
     IndexMap *trial;
     if (fits && ir_op(n)->family == FAM_reduce)
         fits = pass_space_reduce(&g->maps, n, r->at, &trial) == 1;
-    for (int v = 0; v < s->nvar; v++)
-        s->reduced[v] = fits && s->reduced[v];
+    for (int v = 0; v < s->nvar; v++) s->reduced[v] = fits && s->reduced[v];
     if (fits) {
         g->mode = LOOP_ROW;
         g->kind = GROUP_REDUCE;
@@ -118,18 +112,15 @@ void pass_fuse_make_rows(Fuse *f, Node *n)
     const FuseNode *of = &f->of[n->id];
     for (const Read *r = of->reads; r != NULL && of->row > 0; r = r->next) {
         FuseGroup *g = &f->groups.at[pass_fuse_group(f, r->group)];
-        if (r->at != NULL && g->mode == LOOP_MAP && has_room(g))
-            becomes_row(g, n, r, of->row);
+        if (r->at != NULL && g->mode == LOOP_MAP && has_room(g)) becomes_row(g, n, r, of->row);
     }
 }
 
 int pass_fuse_host_reduce(Fuse *f, Node *n, const Read *r)
 {
     FuseGroup *g = &f->groups.at[pass_fuse_group(f, r->group)];
-    if (r->at == NULL || !has_room(g) || !only_read(f, n, r) || r->at->nguard > 0)
-        return 0;
-    if (g->mode != LOOP_MAP)
-        return joins_reduction(g, n, r);
+    if (r->at == NULL || !has_room(g) || !only_read(f, n, r) || r->at->nguard > 0) return 0;
+    if (g->mode != LOOP_MAP) return joins_reduction(g, n, r);
     if (!grows_reduction(g, n, r) &&
         !(pass_fuse_is_row(n) && becomes_row(g, n, r, pass_reduce_length(n))))
         return 0;

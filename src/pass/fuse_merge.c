@@ -9,7 +9,9 @@
 #include "pass/fuse.h"
 
 /* Variables of two groups that shall become the same, innermost first. */
-typedef struct Pairs { int n, a[SPACE_MAX_VARS], b[SPACE_MAX_VARS]; } Pairs;
+typedef struct Pairs {
+    int n, a[SPACE_MAX_VARS], b[SPACE_MAX_VARS];
+} Pairs;
 
 /* Which variables take part: all, the kept, or the reduced ones. */
 typedef enum Which { ALL, KEPT, REDUCED } Which;
@@ -17,8 +19,7 @@ typedef enum Which { ALL, KEPT, REDUCED } Which;
 static int next_var(const Space *s, int below, Which which)
 {
     int v = below - 1;
-    while (v >= 0 && which != ALL && s->reduced[v] != (which == REDUCED))
-        v--;
+    while (v >= 0 && which != ALL && s->reduced[v] != (which == REDUCED)) v--;
     return v;
 }
 
@@ -31,16 +32,12 @@ static bool pair_up(SpaceMaps *a, Which of_a, SpaceMaps *b, Which of_b, Pairs *o
     while (va >= 0 && vb >= 0) {
         int64_t ea = a->space.extent[va], eb = b->space.extent[vb];
         if (ea > eb && ea % eb == 0) {
-            if (!pass_space_split(a, va, eb))
-                return false;
-            for (int i = 0; i < out->n; i++)
-                out->a[i] += out->a[i] > va;
+            if (!pass_space_split(a, va, eb)) return false;
+            for (int i = 0; i < out->n; i++) out->a[i] += out->a[i] > va;
             va++;
         } else if (eb > ea && eb % ea == 0) {
-            if (!pass_space_split(b, vb, ea))
-                return false;
-            for (int i = 0; i < out->n; i++)
-                out->b[i] += out->b[i] > vb;
+            if (!pass_space_split(b, vb, ea)) return false;
+            for (int i = 0; i < out->n; i++) out->b[i] += out->b[i] > vb;
             vb++;
         } else if (ea != eb) {
             return false;
@@ -60,8 +57,7 @@ static bool pair_groups(FuseGroup *a, FuseGroup *b, Pairs *p)
     if (b->mode == LOOP_MAP) {
         bool whole = a->mode == LOOP_MAP || pass_space_count(&a->maps.space, false) !=
                                                 pass_space_count(&b->maps.space, false);
-        if (whole && a->mode != LOOP_MAP && a->mode != LOOP_ROW)
-            return false;
+        if (whole && a->mode != LOOP_MAP && a->mode != LOOP_ROW) return false;
         return pair_up(&a->maps, whole ? ALL : KEPT, &b->maps, ALL, p);
     }
     bool alike = a->mode == b->mode || (a->mode == LOOP_ROW && b->small);
@@ -72,30 +68,25 @@ static bool pair_groups(FuseGroup *a, FuseGroup *b, Pairs *p)
 static void translate(Affine *x, const Pairs *p)
 {
     Affine old = *x;
-    for (int v = 0; v < SPACE_MAX_VARS; v++)
-        x->coef[v] = 0;
-    for (int i = 0; i < p->n; i++)
-        x->coef[p->a[i]] = old.coef[p->b[i]];
+    for (int v = 0; v < SPACE_MAX_VARS; v++) x->coef[v] = 0;
+    for (int i = 0; i < p->n; i++) x->coef[p->a[i]] = old.coef[p->b[i]];
 }
 
 static bool same_position(const Node *n, const Read *ra, const Read *rb, const Pairs *p)
 {
     for (int i = 0; i < n->rank; i++) {
         const Affine *a = &ra->at->dim[i], *b = &rb->at->dim[i];
-        if (a->base != b->base)
-            return false;
+        if (a->base != b->base) return false;
         for (int k = 0; k < p->n; k++)
-            if (a->coef[p->a[k]] != b->coef[p->b[k]])
-                return false;
+            if (a->coef[p->a[k]] != b->coef[p->b[k]]) return false;
     }
     return true;
 }
 
-#define APPEND(to, from) \
-    do \
-        for (int i_ = 0; i_ < (from)->n; i_++) \
-            if (!vec_push((to), (from)->at[i_])) \
-                return SGL_ENOMEM; \
+#define APPEND(to, from)                                                                           \
+    do                                                                                             \
+        for (int i_ = 0; i_ < (from)->n; i_++)                                                     \
+            if (!vec_push((to), (from)->at[i_])) return SGL_ENOMEM;                                \
     while (0)
 
 /* Every variable of b has a partner in a. */
@@ -104,10 +95,8 @@ static int take_in(Fuse *f, int into, int from, const Pairs *p)
     FuseGroup *a = &f->groups.at[into], *b = &f->groups.at[from];
     for (int i = 0; i < b->maps.made.n; i++) {
         IndexMap *map = b->maps.made.at[i];
-        for (int d = 0; d < map->rank; d++)
-            translate(&map->dim[d], p);
-        for (int g = 0; g < map->nguard; g++)
-            translate(&map->guard[g].at, p);
+        for (int d = 0; d < map->rank; d++) translate(&map->dim[d], p);
+        for (int g = 0; g < map->nguard; g++) translate(&map->guard[g].at, p);
     }
     APPEND(&a->maps.made, &b->maps.made);
     APPEND(&a->roots, &b->roots);
@@ -123,27 +112,25 @@ static int take_in(Fuse *f, int into, int from, const Pairs *p)
 
 static bool is_open(const Fuse *f, const Read *r)
 {
-    if (r->at == NULL || r->at->nguard > 0)
-        return false;
+    if (r->at == NULL || r->at->nguard > 0) return false;
     const FuseGroup *g = &f->groups.at[pass_fuse_group(f, r->group)];
     return (g->kind == GROUP_MAP || g->kind == GROUP_REDUCE) && g->concat < 0;
 }
 
 /* Sharing a value that is in memory anyway saves one read of it: enough to join two reductions,
- * not to tie maps together that may run far apart. */
+ * not to tie maps together that may run far apart. Constants are not even read. */
 static bool worth_it(const Node *n, const FuseGroup *a, const FuseGroup *b)
 {
     Family family = ir_op(n)->family;
-    bool computed = ir_family_elementwise(family) || family == FAM_cast || family == FAM_reduce ||
-                    n->op == OP_rand;
-    return computed ||
-           (family != FAM_leaf && a->mode != LOOP_MAP && b->mode != LOOP_MAP);
+    if (n->op == OP_const || n->op == OP_iota) return false;
+    return ir_family_elementwise(family) || family == FAM_cast || family == FAM_reduce ||
+           n->op == OP_rand || (a->mode != LOOP_MAP && b->mode != LOOP_MAP);
 }
 
-static int try_merge(Fuse *f, Node *n, const Read *ra, const Read *rb)
+static int try_merge(Fuse *f, Node *n, const Read *ra, const Read *rb, int *budget)
 {
     int a = pass_fuse_group(f, ra->group), b = pass_fuse_group(f, rb->group);
-    Pairs pairs = { 0 };
+    Pairs pairs = {0};
     if (f->groups.at[a].mode == LOOP_MAP || (f->groups.at[a].small && !f->groups.at[b].small)) {
         int swap = a;
         const Read *read = ra;
@@ -155,6 +142,8 @@ static int try_merge(Fuse *f, Node *n, const Read *ra, const Read *rb)
         !pass_space_covers(&ga->maps.space, n, ra->at) ||
         !pass_space_covers(&gb->maps.space, n, rb->at))
         return 0;
+    if (--*budget < 0) return 0;
+
     int rc = pass_fuse_independent(f, a, b);
     if (rc == 1 && pair_groups(ga, gb, &pairs) && same_position(n, ra, rb, &pairs))
         return take_in(f, a, b, &pairs);
@@ -168,15 +157,13 @@ int pass_fuse_merge_readers(Fuse *f, Node *n)
 {
     const FuseNode *of = &f->of[n->id];
     int budget = MERGE_BUDGET, rc = 1;
-    if (of->nread < 2 || of->nread > FUSE_MAX_READS)
-        return 1;
+    if (of->nread < 2 || of->nread > FUSE_MAX_READS) return 1;
     for (const Read *a = of->reads; a != NULL; a = a->next)
-        for (const Read *b = a->next; b != NULL && budget > 0 && rc >= 0; b = b->next) {
+        for (const Read *b = a->next; b != NULL && rc >= 0; b = b->next) {
             if (!is_open(f, a) || !is_open(f, b) ||
                 pass_fuse_group(f, a->group) == pass_fuse_group(f, b->group))
                 continue;
-            budget--;
-            rc = try_merge(f, n, a, b);
+            rc = try_merge(f, n, a, b, &budget);
         }
     pass_fuse_unify_reads(f, n);
     return rc < 0 ? rc : 1;

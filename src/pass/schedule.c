@@ -4,8 +4,7 @@
 
 void pass_schedule_free(Schedule *s)
 {
-    if (s == NULL)
-        return;
+    if (s == NULL) return;
     for (int i = 0; i < s->groups.n; i++) {
         vec_free(&s->groups.at[i].nodes);
         vec_free(&s->groups.at[i].ins);

@@ -12,8 +12,7 @@ static IndexMap *new_map(SpaceMaps *m, int rank, int nguard)
 {
     size_t dims = (size_t)rank * sizeof(Affine), guards = (size_t)nguard * sizeof(Guard);
     IndexMap *map = base_arena_zero(m->arena, 1, sizeof *map + dims + guards);
-    if (map == NULL || !vec_push(&m->made, map))
-        return NULL;
+    if (map == NULL || !vec_push(&m->made, map)) return NULL;
     map->rank = rank;
     map->nguard = nguard;
     map->dim = (Affine *)(map + 1);
@@ -21,19 +20,14 @@ static IndexMap *new_map(SpaceMaps *m, int rank, int nguard)
     return map;
 }
 
-void pass_space_free(SpaceMaps *m)
-{
-    vec_free(&m->made);
-}
+void pass_space_free(SpaceMaps *m) { vec_free(&m->made); }
 
 bool pass_space_add(SpaceMaps *m, const Node *n, unsigned axes, bool reduced)
 {
     Space *s = &m->space;
     for (int i = 0; i < n->rank; i++) {
-        if (!(axes >> i & 1) || n->dims[i] == 1)
-            continue;
-        if (s->nvar == SPACE_MAX_VARS)
-            return false;
+        if (!(axes >> i & 1) || n->dims[i] == 1) continue;
+        if (s->nvar == SPACE_MAX_VARS) return false;
         s->extent[s->nvar] = n->dims[i];
         s->reduced[s->nvar++] = reduced;
     }
@@ -43,11 +37,9 @@ bool pass_space_add(SpaceMaps *m, const Node *n, unsigned axes, bool reduced)
 int pass_space_identity(SpaceMaps *m, const Node *n, int first, IndexMap **out)
 {
     *out = new_map(m, n->rank, 0);
-    if (*out == NULL)
-        return SGL_ENOMEM;
+    if (*out == NULL) return SGL_ENOMEM;
     for (int i = 0, v = first; i < n->rank; i++)
-        if (n->dims[i] != 1)
-            (*out)->dim[i].coef[v++] = 1;
+        if (n->dims[i] != 1) (*out)->dim[i].coef[v++] = 1;
     return 1;
 }
 
@@ -62,14 +54,11 @@ static void split_affine(Affine *a, int nvar, int v, int64_t inner)
 bool pass_space_split(SpaceMaps *m, int v, int64_t inner)
 {
     Space *s = &m->space;
-    if (m->frozen || s->nvar == SPACE_MAX_VARS)
-        return false;
+    if (m->frozen || s->nvar == SPACE_MAX_VARS) return false;
     for (int i = 0; i < m->made.n; i++) {
         IndexMap *map = m->made.at[i];
-        for (int d = 0; d < map->rank; d++)
-            split_affine(&map->dim[d], s->nvar, v, inner);
-        for (int g = 0; g < map->nguard; g++)
-            split_affine(&map->guard[g].at, s->nvar, v, inner);
+        for (int d = 0; d < map->rank; d++) split_affine(&map->dim[d], s->nvar, v, inner);
+        for (int g = 0; g < map->nguard; g++) split_affine(&map->guard[g].at, s->nvar, v, inner);
     }
     size_t behind = (size_t)(s->nvar - v - 1);
     memmove(s->extent + v + 2, s->extent + v + 1, behind * sizeof *s->extent);
@@ -94,33 +83,29 @@ static Affine affine_scaled(const Affine *a, int64_t by, int64_t plus)
 {
     Affine r;
     r.base = a->base * by + plus;
-    for (int v = 0; v < SPACE_MAX_VARS; v++)
-        r.coef[v] = a->coef[v] * by;
+    for (int v = 0; v < SPACE_MAX_VARS; v++) r.coef[v] = a->coef[v] * by;
     return r;
 }
 
 static void affine_add(Affine *to, const Affine *a, int64_t times)
 {
     to->base += a->base * times;
-    for (int v = 0; v < SPACE_MAX_VARS; v++)
-        to->coef[v] += a->coef[v] * times;
+    for (int v = 0; v < SPACE_MAX_VARS; v++) to->coef[v] += a->coef[v] * times;
 }
 
-/* What a variable of coefficient c does to the digit [stride, stride * extent) it starts in. */
+/* What a variable of coefficient c does to the digit [stride, stride * extent) it starts in. The
+ * first digit has no end: what lies outside it lies outside a guard. */
 enum { DIGIT_FAIL, DIGIT_FITS, DIGIT_SPLIT };
 static int digit_of(int64_t c, int64_t extent, int n, const Dim *dims, int *digit, int64_t *inner)
 {
     int64_t a = c < 0 ? -c : c, stride = 1;
     for (int k = n - 1; k >= 0; stride *= dims[k--]) {
         int64_t end = stride * dims[k];
-        if (a >= end)
-            continue;
-        if (a % stride != 0)
-            return DIGIT_FAIL;
+        if (a >= end && k > 0) continue;
+        if (a % stride != 0) return DIGIT_FAIL;
         *digit = k;
         *inner = c / stride;
-        if (a * (extent - 1) < end)
-            return DIGIT_FITS;
+        if (a * (extent - 1) < end || k == 0) return DIGIT_FITS;
         *inner = end / a;
         return end % a == 0 && extent % *inner == 0 ? DIGIT_SPLIT : DIGIT_FAIL;
     }
@@ -141,22 +126,27 @@ static int to_digits(SpaceMaps *m, const Affine *at, int n, const Dim *dims, Aff
     for (int v = 0; v < s->nvar; v++) {
         int digit = 0;
         int64_t c = 0;
-        if (at->coef[v] == 0)
-            continue;
+        if (at->coef[v] == 0) continue;
         switch (digit_of(at->coef[v], s->extent[v], n, dims, &digit, &c)) {
-        case DIGIT_FITS: out[digit].coef[v] = c; break;
-        case DIGIT_SPLIT: return pass_space_split(m, v, c) ? AGAIN : 0;
-        default: return 0;
+        case DIGIT_FITS:
+            out[digit].coef[v] = c;
+            break;
+        case DIGIT_SPLIT:
+            return pass_space_split(m, v, c) ? AGAIN : 0;
+        default:
+            return 0;
         }
     }
     int64_t rest = at->base;
-    for (int k = n - 1; k >= 0; rest /= dims[k--]) {
-        int64_t lo, hi;
-        out[k].base = rest % dims[k];
+    for (int k = n - 1; k > 0; k--) {
+        int64_t lo, hi, digit = rest % dims[k];
+        out[k].base = digit < 0 ? digit + dims[k] : digit;
+        rest = (rest - out[k].base) / dims[k];
         affine_range(s, &out[k], &lo, &hi);
-        if (lo < 0 || hi >= dims[k])     /* a carry into the next digit, or outside a guard */
+        if (lo < 0 || hi >= dims[k]) /* it carries into the next digit */
             return 0;
     }
+    out[0].base = rest;
     return 1;
 }
 
@@ -169,18 +159,15 @@ static int reshape_digits(SpaceMaps *m, const Node *n, const IndexMap *at, Index
         int i0 = i, j0 = j;
         int64_t pi = i < x->rank ? x->dims[i++] : 1, pj = j < n->rank ? n->dims[j++] : 1;
         while (pi != pj)
-            if (pi < pj)
-                pi *= x->dims[i++];
-            else
-                pj *= n->dims[j++];
-        Affine run = { 0 };
+            if (pi < pj) pi *= x->dims[i++];
+            else pj *= n->dims[j++];
+        Affine run = {0};
         for (int k = j - 1, stride = 0; k >= j0; k--) {
             pj = stride++ == 0 ? 1 : pj * n->dims[k + 1];
             affine_add(&run, &at->dim[k], pj);
         }
         int rc = i == i0 ? 1 : to_digits(m, &run, i - i0, x->dims + i0, out->dim + i0);
-        if (rc != 1)
-            return rc;
+        if (rc != 1) return rc;
     }
     return 1;
 }
@@ -198,8 +185,7 @@ static int through_permute(SpaceMaps *m, const Node *n, const IndexMap *at, Inde
     (void)m;
     int rank;
     const int64_t *axis = ir_attr_list(n, 0, &rank);
-    for (int i = 0; i < rank; i++)
-        out->dim[axis[i]] = at->dim[i];
+    for (int i = 0; i < rank; i++) out->dim[axis[i]] = at->dim[i];
     return 1;
 }
 
@@ -207,8 +193,7 @@ static int through_broadcast(SpaceMaps *m, const Node *n, const IndexMap *at, In
 {
     (void)m;
     for (int i = 0; i < n->rank; i++)
-        if (n->in[0]->dims[i] == n->dims[i])
-            out->dim[i] = at->dim[i];
+        if (n->in[0]->dims[i] == n->dims[i]) out->dim[i] = at->dim[i];
     return 1;
 }
 
@@ -217,8 +202,7 @@ static int through_slice(SpaceMaps *m, const Node *n, const IndexMap *at, IndexM
     (void)m;
     int count;
     const int64_t *start = ir_attr_list(n, 0, &count), *step = ir_attr_list(n, 2, &count);
-    for (int i = 0; i < n->rank; i++)
-        out->dim[i] = affine_scaled(&at->dim[i], step[i], start[i]);
+    for (int i = 0; i < n->rank; i++) out->dim[i] = affine_scaled(&at->dim[i], step[i], start[i]);
     return 1;
 }
 
@@ -227,8 +211,7 @@ static int through_flip(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMa
     (void)m;
     int count;
     const int64_t *axis = ir_attr_list(n, 0, &count);
-    for (int i = 0; i < n->rank; i++)
-        out->dim[i] = at->dim[i];
+    for (int i = 0; i < n->rank; i++) out->dim[i] = at->dim[i];
     for (int i = 0; i < count; i++)
         out->dim[axis[i]] = affine_scaled(&at->dim[axis[i]], -1, n->dims[axis[i]] - 1);
     return 1;
@@ -240,8 +223,7 @@ static int through_window(SpaceMaps *m, const Node *n, const IndexMap *at, Index
     int count, rank = n->in[0]->rank;
     const int64_t *axis = ir_attr_list(n, 0, &count), *stride = ir_attr_list(n, 2, &count),
                   *dilation = ir_attr_list(n, 3, &count);
-    for (int i = 0; i < rank; i++)
-        out->dim[i] = at->dim[i];
+    for (int i = 0; i < rank; i++) out->dim[i] = at->dim[i];
     for (int i = 0; i < count; i++) {
         out->dim[axis[i]] = affine_scaled(&at->dim[axis[i]], stride[i], 0);
         affine_add(&out->dim[axis[i]], &at->dim[rank + i], dilation[i]);
@@ -258,35 +240,34 @@ static int through_pad(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap
         int64_t min, max, size = n->in[0]->dims[i];
         out->dim[i] = affine_scaled(&at->dim[i], 1, -lo[i]);
         affine_range(&m->space, &out->dim[i], &min, &max);
-        if (min >= 0 && max < size)
-            continue;
-        if (out->nguard == SPACE_MAX_GUARDS)
-            return 0;
-        out->guard[out->nguard++] = (Guard){ out->dim[i], 0, size };
+        if (min >= 0 && max < size) continue;
+        if (out->nguard == SPACE_MAX_GUARDS) return 0;
+        out->guard[out->nguard++] = (Guard){out->dim[i], 0, size};
     }
     return 1;
 }
 
 typedef int (*ThroughFn)(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap *out);
 static const ThroughFn THROUGH[OP_COUNT] = {
-    [OP_reshape] = through_reshape, [OP_permute] = through_permute,
-    [OP_broadcast] = through_broadcast, [OP_slice] = through_slice,
-    [OP_pad] = through_pad, [OP_flip] = through_flip, [OP_window] = through_window,
+    [OP_reshape] = through_reshape,
+    [OP_permute] = through_permute,
+    [OP_broadcast] = through_broadcast,
+    [OP_slice] = through_slice,
+    [OP_pad] = through_pad,
+    [OP_flip] = through_flip,
+    [OP_window] = through_window,
 };
 
 int pass_space_through(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap **out)
 {
     int room = at->nguard + (n->op == OP_pad ? n->rank : 0);
     IndexMap *map = new_map(m, n->in[0]->rank, room);
-    if (map == NULL)
-        return SGL_ENOMEM;
+    if (map == NULL) return SGL_ENOMEM;
     map->nguard = at->nguard;
-    for (int g = 0; g < at->nguard; g++)
-        map->guard[g] = at->guard[g];
+    for (int g = 0; g < at->nguard; g++) map->guard[g] = at->guard[g];
     *out = map;
     int rc = THROUGH[n->op](m, n, at, map);
-    if (rc != 1)
-        m->made.n--;
+    if (rc != 1) m->made.n--;
     return rc;
 }
 
@@ -295,8 +276,7 @@ unsigned pass_reduce_axes(const Node *n)
     int count;
     unsigned axes = 0;
     const int64_t *axis = ir_attr_list(n, 0, &count);
-    for (int i = 0; i < count; i++)
-        axes |= 1u << axis[i];
+    for (int i = 0; i < count; i++) axes |= 1u << axis[i];
     return axes;
 }
 
@@ -304,14 +284,13 @@ int64_t pass_reduce_length(const Node *n)
 {
     unsigned axes = pass_reduce_axes(n);
     int64_t length = 1;
-    for (int i = 0; i < n->in[0]->rank; i++)
-        length *= axes >> i & 1 ? n->in[0]->dims[i] : 1;
+    for (int i = 0; i < n->in[0]->rank; i++) length *= axes >> i & 1 ? n->in[0]->dims[i] : 1;
     return length;
 }
 
 static Affine reduced_position(const Space *s)
 {
-    Affine at = { 0 };
+    Affine at = {0};
     int64_t stride = 1;
     for (int v = s->nvar - 1; v >= 0; v--)
         if (s->reduced[v]) {
@@ -329,17 +308,14 @@ int pass_space_reduce(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap 
     Affine digit[OP_MAX_RANK];
     int count = 0, rc;
     for (int i = 0; i < x->rank; i++)
-        if (axes >> i & 1)
-            dims[count++] = x->dims[i];
+        if (axes >> i & 1) dims[count++] = x->dims[i];
     do {
         Affine row = reduced_position(&m->space);
         rc = count == 0 ? 1 : to_digits(m, &row, count, dims, digit);
     } while (rc == AGAIN);
-    if (rc != 1)
-        return rc;
+    if (rc != 1) return rc;
     *out = new_map(m, x->rank, 0);
-    if (*out == NULL)
-        return SGL_ENOMEM;
+    if (*out == NULL) return SGL_ENOMEM;
     for (int i = 0, kept = 0, reduced = 0; i < x->rank; i++)
         (*out)->dim[i] = axes >> i & 1 ? digit[reduced++] : at->dim[kept++];
     return 1;

@@ -9,12 +9,11 @@
 
 Affine pass_space_linear(const Node *n, const IndexMap *at)
 {
-    Affine sum = { 0 };
+    Affine sum = {0};
     int64_t stride = 1;
     for (int i = n->rank - 1; i >= 0; stride *= n->dims[i--]) {
         sum.base += at->dim[i].base * stride;
-        for (int v = 0; v < SPACE_MAX_VARS; v++)
-            sum.coef[v] += at->dim[i].coef[v] * stride;
+        for (int v = 0; v < SPACE_MAX_VARS; v++) sum.coef[v] += at->dim[i].coef[v] * stride;
     }
     return sum;
 }
@@ -26,13 +25,10 @@ static bool same_affine(const Space *s, const Affine *a, const Affine *b)
 
 bool pass_space_same(const Space *s, const IndexMap *a, const IndexMap *b)
 {
-    if (a == b)
-        return true;
-    if (a->rank != b->rank || a->nguard != b->nguard)
-        return false;
+    if (a == b) return true;
+    if (a->rank != b->rank || a->nguard != b->nguard) return false;
     for (int i = 0; i < a->rank; i++)
-        if (!same_affine(s, &a->dim[i], &b->dim[i]))
-            return false;
+        if (!same_affine(s, &a->dim[i], &b->dim[i])) return false;
     for (int g = 0; g < a->nguard; g++)
         if (a->guard[g].lo != b->guard[g].lo || a->guard[g].hi != b->guard[g].hi ||
             !same_affine(s, &a->guard[g].at, &b->guard[g].at))
@@ -43,14 +39,11 @@ bool pass_space_same(const Space *s, const IndexMap *a, const IndexMap *b)
 bool pass_space_on_reduced(const Space *s, const IndexMap *at)
 {
     for (int v = 0; v < s->nvar; v++) {
-        if (!s->reduced[v])
-            continue;
+        if (!s->reduced[v]) continue;
         for (int i = 0; i < at->rank; i++)
-            if (at->dim[i].coef[v] != 0)
-                return true;
+            if (at->dim[i].coef[v] != 0) return true;
         for (int g = 0; g < at->nguard; g++)
-            if (at->guard[g].at.coef[v] != 0)
-                return true;
+            if (at->guard[g].at.coef[v] != 0) return true;
     }
     return false;
 }
@@ -58,8 +51,7 @@ bool pass_space_on_reduced(const Space *s, const IndexMap *at)
 int64_t pass_space_count(const Space *s, bool reduced)
 {
     int64_t count = 1;
-    for (int v = 0; v < s->nvar; v++)
-        count *= s->reduced[v] == reduced ? s->extent[v] : 1;
+    for (int v = 0; v < s->nvar; v++) count *= s->reduced[v] == reduced ? s->extent[v] : 1;
     return count;
 }
 
@@ -67,22 +59,18 @@ int64_t pass_space_count(const Space *s, bool reduced)
  * the product of the extents before it. */
 bool pass_space_covers(const Space *s, const Node *n, const IndexMap *at)
 {
-    if (at->nguard > 0)
-        return false;
+    if (at->nguard > 0) return false;
     Affine linear = pass_space_linear(n, at);
     bool whole = pass_space_on_reduced(s, at);
     int64_t next = 1;
     int left = 0;
-    for (int v = 0; v < s->nvar; v++)
-        left += whole || !s->reduced[v];
+    for (int v = 0; v < s->nvar; v++) left += whole || !s->reduced[v];
     for (; left > 0; left--) {
         int found = -1;
         for (int v = 0; v < s->nvar; v++)
-            if ((linear.coef[v] == next || linear.coef[v] == -next) &&
-                (whole || !s->reduced[v]))
+            if ((linear.coef[v] == next || linear.coef[v] == -next) && (whole || !s->reduced[v]))
                 found = v;
-        if (found < 0)
-            return false;
+        if (found < 0) return false;
         next *= s->extent[found];
     }
     return next == ir_count(n);
@@ -101,17 +89,15 @@ static bool is_contiguous(const Node *x, const Affine *linear)
 {
     int64_t stride = 1;
     int v = 0;
-    for (int i = 0; i < x->rank; i++)
-        v += x->dims[i] != 1;
+    for (int i = 0; i < x->rank; i++) v += x->dims[i] != 1;
     for (int i = x->rank - 1; i >= 0; stride *= x->dims[i--])
-        if (x->dims[i] != 1 && linear->coef[--v] != stride)
-            return false;
+        if (x->dims[i] != 1 && linear->coef[--v] != stride) return false;
     return true;
 }
 
 int pass_space_view(Node *x, bool contiguous, Arena *scratch, StridedView *out)
 {
-    SpaceMaps m = { .arena = scratch, .frozen = true };
+    SpaceMaps m = {.arena = scratch, .frozen = true};
     ArenaMark mark = base_arena_mark(scratch);
     IndexMap *at;
     Node *n = x;
@@ -124,12 +110,10 @@ int pass_space_view(Node *x, bool contiguous, Arena *scratch, StridedView *out)
     while (rc == 1 && ir_op(n)->family == FAM_movement && n->op != OP_concat && n->op != OP_fold &&
            ir_count(x) > 0) {
         rc = pass_space_through(&m, n, at, &at);
-        if (rc != 1 || at->nguard > 0)
-            break;
+        if (rc != 1 || at->nguard > 0) break;
         n = n->in[0];
         Affine linear = pass_space_linear(n, at);
-        if (!contiguous || is_contiguous(x, &linear))
-            strides_of(x, &linear, n, out);
+        if (!contiguous || is_contiguous(x, &linear)) strides_of(x, &linear, n, out);
     }
     pass_space_free(&m);
     base_arena_reset(scratch, mark);

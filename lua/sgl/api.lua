@@ -54,13 +54,14 @@ function api.describe(v)
   return type(v) == "nil" and "nil" or "a " .. type(v)
 end
 
--- "tensor|number" as words: "a tensor or a number".
+-- "tensor|number|table" as words: "a tensor, a number or a table".
 local function type_words(names)
   local words = {}
   for i, name in ipairs(names) do
     words[i] = (name:find "^[aeiou]" and "an " or "a ") .. name
   end
-  return table.concat(words, " or ")
+  local last = table.remove(words)
+  return #words > 0 and table.concat(words, ", ") .. " or " .. last or last
 end
 
 local function parse_type(full, text)

@@ -3,8 +3,8 @@
 -- In:    a label, the number of steps (nil: unknown) and of rows; a tick after each step.
 -- Out:   on stderr: a line redrawn in place on a terminal, else a plain line now and then and one
 --        at the end.
--- Holds: nothing is written after `finish`; stdout gets only what the script prints. The loss is the first result
---        of the compiled function that ran last, if that is a single float.
+-- Holds: nothing is written after `finish`; stdout gets only what the script prints. The loss is
+--        the first result of the compiled function that ran last, if that is a single float.
 local core = require "sgl.core"
 local compile = require "sgl.compile"
 

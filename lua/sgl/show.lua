@@ -102,7 +102,7 @@ function Writer:block(lines, list, axis, label, margin)
     if p == 0 then
       lines[#lines + 1] = margin .. "  " .. GAP
     elseif axis == rank - 1 then
-      lines[#lines + 1] = margin .. self:row(item, self.cut and math.min(self.columns, CUT) or self.columns)
+      lines[#lines + 1] = margin .. self:row(item, self.columns)
     else
       local name = label == "" and tostring(p) or label .. ", " .. p
       if axis == rank - 2 then lines[#lines + 1] = ("  [%s]"):format(name) end
@@ -113,15 +113,13 @@ end
 
 -- A vector that is too long for one line, in as many as it takes.
 function Writer:wrapped(lines, list)
-  local each = math.max(1, self.columns)
-  local cells = {}
-  for _, p in ipairs(positions(self.shape[1], self.cut and CUT or self.shape[1])) do
-    local text = p == 0 and GAP or self.format(list[self:at(1, p)])
-    cells[#cells + 1] = (" "):rep(self.width - (p == 0 and 1 or #text)) .. text
-  end
-  for from = 1, #cells, each do
-    lines[#lines + 1] = self.indent
-      .. table.concat(cells, "  ", from, math.min(#cells, from + each - 1))
+  for from = 1, #list, self.columns do
+    local cells = {}
+    for i = from, math.min(#list, from + self.columns - 1) do
+      local text = self.format(list[i])
+      cells[#cells + 1] = (" "):rep(self.width - #text) .. text
+    end
+    lines[#lines + 1] = self.indent .. table.concat(cells, "  ")
   end
 end
 
@@ -134,10 +132,10 @@ local function writer(t, read, list)
     negative = negative or text:sub(1, 1) == "-"
   end
   -- A column for the sign, if there is one, is part of the margin.
+  local cut, columns = not rawequal(read, t), (WIDTH - 2) // (width + 2)
   return setmetatable({
-    shape = t.shape, read = read.shape, format = format, width = width,
-    indent = negative and " " or "  ", cut = not rawequal(read, t),
-    columns = (WIDTH - 2) // (width + 2),
+    shape = t.shape, read = read.shape, format = format, width = width, cut = cut,
+    indent = negative and " " or "  ", columns = cut and math.min(columns, CUT) or columns,
   }, Writer)
 end
 
@@ -153,7 +151,7 @@ function show.text(t)
   local lines = { head }
   if t.ndim > 1 then
     w:block(lines, list, 1, "", "")
-  elseif (w.cut and CUT or count) <= w.columns - 1 then
+  elseif w.cut or count < w.columns then
     return head .. " " .. w:row(list, w.cut and CUT or count)
   else
     w:wrapped(lines, list)

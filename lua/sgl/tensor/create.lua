@@ -15,6 +15,7 @@ local SIZE = { "size", "integer|table...", "sizes, as arguments or one list" }
 local DTYPE = { "dtype", "string", "f32", "element type" }
 local LIKE_DTYPE = { "dtype", "string", nil, "element type; default that of t" }
 local UNIFORM_BITS = 2.0 ^ -24
+local I32_MOST = 2 ^ 31 - 1
 
 local function cast(t, dtype)
   return t.dtype == dtype and t or apply("cast", t, { dtype = dtype })
@@ -74,6 +75,10 @@ api.fn(root, "arange", {
   local n = math.max(0, math.ceil((stop - start) / step))
   local whole = math.type(start) == "integer" and math.type(step) == "integer"
   local dtype = o.dtype or (whole and math.type(stop) == "integer" and "i32" or "f32")
+  if dtype == "i32" and math.max(math.abs(start), math.abs(stop)) > I32_MOST then
+    core.raise("SGL_EARG", ("arange: %s to %s does not fit into i32"):format(start, stop),
+      "give the dtype: sgl.arange(start, stop, { dtype = \"i64\" })")
+  end
   local t = core.iota({ n }, 1, whole and (dtype == "i64" and "i64" or "i32") or dtype)
   if step ~= 1 then t = t * step end
   if start ~= 0 then t = t + start end

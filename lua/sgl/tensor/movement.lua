@@ -76,8 +76,8 @@ api.tensor("permute", {
 }, function(t, list)
   local axes = dims.axes("permute", t, dims.rest(list) or {})
   if #axes ~= t.ndim then
-    raise("SGL_ESHAPE", ("permute: %d dims are given for %s, which has %d"):format(
-      #axes, dims.text(t), t.ndim))
+    raise("SGL_ESHAPE", ("permute: %s does not name every dim of %s once"):format(
+      dims.shape_text(axes), dims.text(t)))
   end
   return #axes == 0 and t or apply("permute", t, { dims = axes })
 end)

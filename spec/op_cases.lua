@@ -1,0 +1,288 @@
+-- op_cases.lua: for each op of the table, calls that exercise it.
+--
+-- In:    a row of core.ops().
+-- Out:   cases(op): a list of { title, shapes, kinds, fn }: fn applies the op to tensors of these
+--        shapes; kinds[i] is "value" (of the dtype that is asked for), a dtype, or the bound of an
+--        index.
+--        sample(op, case, dtype): arguments from the op's domain.
+-- Holds: elementwise ops need no entry here. An op with structure needs one in STRUCTURED, as its
+--        shapes and attributes have to fit each other.
+
+local core = require "sgl.core"
+
+local M = {}
+
+local apply = core.apply
+
+-- ---- elementwise
+
+-- No elements, one, few, a tail of 1 after full vectors, more than one tile.
+local SHAPES = { {}, { 1 }, { 0 }, { 3, 0, 2 }, { 7 }, { 5, 33 }, { 2, 3, 4 }, { 1031 } }
+
+local VIEWS = {
+  { "permuted", { 33, 5 }, function(t) return apply("permute", t, { dims = { 2, 1 } }) end },
+  { "sliced", { 9, 40 }, function(t)
+    return apply("slice", t, { start = { 1, 2 }, stop = { 9, 38 }, step = { 2, 3 } })
+  end },
+  { "flipped", { 6, 11 }, function(t) return apply("flip", t, { dims = { 2 } }) end },
+  { "repeated", { 5, 1 }, function(t) return apply("broadcast", t, { dims = { 5, 33 } }) end },
+  { "padded", { 3, 5 }, function(t)
+    return apply("slice", apply("pad", t, { lo = { 0, 2 }, hi = { 1, 0 }, value = 1 }),
+      { start = { 0, 2 }, stop = { 3, 7 }, step = { 1, 1 } })
+  end },
+}
+
+local PAIRS = {
+  { { 5, 33 }, { 33 } }, { { 5, 1 }, { 1, 33 } }, { {}, { 7 } }, { { 0 }, { 1 } },
+  { { 4, 1, 3 }, { 2, 1 } },
+}
+
+-- Dtypes of a second operand, promoted together with that of the first.
+local OTHERS = { "f32", "f64", "f16", "i32", "u8", "bool" }
+
+local function text_of(shapes)
+  local parts = {}
+  for i, s in ipairs(shapes) do parts[i] = "[" .. table.concat(s, ", ") .. "]" end
+  return table.concat(parts, " ")
+end
+
+local function repeated(shape, n)
+  local list = {}
+  for i = 1, n do list[i] = shape end
+  return list
+end
+
+local function elementwise(op)
+  local cases, plain = {}, {}
+  for i = 1, op.inputs do plain[i] = op.family == "select" and i == 1 and "bool" or "value" end
+  local function add(title, shapes, view, kinds)
+    cases[#cases + 1] = { title = title, shapes = shapes, kinds = kinds or plain, fn = function(...)
+      local args = { ... }
+      for i = 1, view and #args or 0 do args[i] = view(args[i]) end
+      return apply(op.name, args)
+    end }
+  end
+  for _, shape in ipairs(SHAPES) do
+    local shapes = repeated(shape, op.inputs)
+    add(text_of(shapes), shapes)
+  end
+  for _, view in ipairs(VIEWS) do
+    add(view[1] .. " " .. text_of { view[2] }, repeated(view[2], op.inputs), view[3])
+  end
+  -- The domain "broken" keeps only elements of the same position apart.
+  if op.inputs > 1 and op.domain ~= "broken" then
+    for _, pair in ipairs(PAIRS) do
+      local shapes = { pair[1], pair[2], pair[1] }
+      shapes = { table.unpack(shapes, 1, op.inputs) }
+      add("broadcast " .. text_of(shapes), shapes)
+    end
+    for _, other in ipairs(#op.types > 1 and OTHERS or {}) do
+      local kinds = { table.unpack(plain) }
+      kinds[#kinds] = other
+      add("beside " .. other, repeated({ 5, 7 }, op.inputs), nil, kinds)
+    end
+  end
+  return cases
+end
+
+-- ---- ops with structure: { shapes, attributes, kinds of the arguments that are no values }
+
+local STRUCTURED = {
+  cast = {
+    { { { 5, 33 } }, { dtype = "f32" } }, { { { 300 } }, { dtype = "f64" } },
+    { { { 5, 33 } }, { dtype = "f16" } }, { { { 5, 33 } }, { dtype = "bf16" } },
+    { { { 5, 33 } }, { dtype = "i32" } }, { { { 5, 33 } }, { dtype = "i64" } },
+    { { { 5, 33 } }, { dtype = "bool" } }, { { {} }, { dtype = "i32" } },
+  },
+  reshape = {
+    { { { 5, 33 } }, { dims = { 165 } } }, { { { 6, 4 } }, { dims = { 3, 2, 2, 2 } } },
+    { { { 6, 4, 5 } }, { dims = { 6, 20 } } }, { { { 1 } }, { dims = {} } },
+    { { {} }, { dims = { 1, 1 } } }, { { { 3, 0 } }, { dims = { 0, 7 } } },
+    { { { 4, 6 } }, { dims = { 8, 3 } } },
+  },
+  permute = {
+    { { { 5, 33 } }, { dims = { 2, 1 } } }, { { { 2, 3, 4, 5 } }, { dims = { 3, 1, 4, 2 } } },
+    { { { 64, 70 } }, { dims = { 2, 1 } } }, { { { 3, 0, 2 } }, { dims = { 3, 2, 1 } } },
+    { { {} }, { dims = {} } },
+  },
+  broadcast = {
+    { { { 5, 1 } }, { dims = { 5, 33 } } }, { { { 7 } }, { dims = { 3, 7 } } },
+    { { {} }, { dims = { 4, 5 } } }, { { { 1 } }, { dims = { 0 } } },
+    { { { 2, 1, 3, 1 } }, { dims = { 2, 5, 3, 4 } } },
+  },
+  slice = {
+    { { { 9, 40 } }, { start = { 1, 2 }, stop = { 9, 38 }, step = { 2, 3 } } },
+    { { { 100 } }, { start = { 3 }, stop = { 99 }, step = { 7 } } },
+    { { { 5, 4 } }, { start = { 2, 0 }, stop = { 2, 4 }, step = { 1, 1 } } },
+    { { { 3, 5, 7 } }, { start = { 2, 0, 6 }, stop = { 3, 5, 7 }, step = { 1, 4, 1 } } },
+  },
+  pad = {
+    { { { 5, 33 } }, { lo = { 1, 2 }, hi = { 0, 3 }, value = 1 } },
+    { { { 4 } }, { lo = { 0 }, hi = { 60 }, value = 0 } },
+    { { { 0, 3 } }, { lo = { 1, 0 }, hi = { 1, 1 }, value = 2 } },
+    { { { 2, 3, 4 } }, { lo = { 1, 0, 2 }, hi = { 0, 1, 1 }, value = 0 } },
+  },
+  flip = {
+    { { { 5, 33 } }, { dims = { 2 } } }, { { { 5, 33 } }, { dims = { 1, 2 } } },
+    { { { 0, 4 } }, { dims = { 1 } } }, { { { 2, 3, 4 } }, { dims = { 3, 1 } } },
+  },
+  concat = {
+    { { { 5, 3 }, { 5, 30 } }, { dim = 2 } }, { { { 2, 7 }, { 1, 7 }, { 4, 7 } }, { dim = 1 } },
+    { { { 3 }, { 0 }, { 2 } }, { dim = 1 } }, { { { 2, 3, 4 }, { 2, 5, 4 } }, { dim = 2 } },
+    { { { 6 } }, { dim = 1 } },
+  },
+  window = {
+    { { { 20 } }, { dims = { 1 }, size = { 3 }, stride = { 2 }, dilation = { 3 } } },
+    { { { 2, 7, 8 } },
+      { dims = { 2, 3 }, size = { 3, 2 }, stride = { 1, 2 }, dilation = { 2, 1 } } },
+    { { { 9, 4 } }, { dims = { 1 }, size = { 9 }, stride = { 1 }, dilation = { 1 } } },
+    { { { 5, 6 } }, { dims = { 2, 1 }, size = { 2, 2 }, stride = { 2, 2 }, dilation = { 1, 1 } } },
+  },
+  fold = {
+    { { { 7, 3 } }, { dims = { 1 }, into = { 20 }, stride = { 2 }, dilation = { 3 } } },
+    { { { 2, 3, 4, 3, 2 } },
+      { dims = { 2, 3 }, into = { 7, 8 }, stride = { 1, 2 }, dilation = { 2, 1 } } },
+    { { { 6, 5 } }, { dims = { 1 }, into = { 10 }, stride = { 1 }, dilation = { 1 } } },
+  },
+  dot = {
+    { { { 5, 7 }, { 7, 3 } } }, { { { 1, 33 }, { 33, 1 } } }, { { { 17, 400 }, { 400, 9 } } },
+    { { { 2, 3, 5, 7 }, { 2, 3, 7, 4 } } }, { { { 3, 0 }, { 0, 4 } } }, { { { 0, 3 }, { 3, 2 } } },
+    { { { 33, 31 }, { 31, 35 } } }, { { { 2, 1, 1 }, { 2, 1, 1 } } },
+  },
+  gather = {
+    { { { 7, 5 }, { 3 } }, { dim = 1 }, { [2] = 7 } },
+    { { { 7, 5 }, { 2, 4 } }, { dim = 2 }, { [2] = 5 } },
+    { { { 40 }, {} }, { dim = 1 }, { [2] = 40 } },
+    { { { 3, 4 }, { 0 } }, { dim = 1 }, { [2] = 3 } },
+    { { { 2, 3, 4 }, { 70 } }, { dim = 2 }, { [2] = 3 } },
+  },
+  scatter_add = {
+    { { { 7, 5 }, { 3 }, { 3, 5 } }, { dim = 1 }, { [2] = 7 } },
+    { { { 7, 5 }, { 2, 4 }, { 7, 2, 4 } }, { dim = 2 }, { [2] = 5 } },
+    { { { 4, 3 }, { 100 }, { 100, 3 } }, { dim = 1 }, { [2] = 4 } },
+    { { { 3 }, { 0 }, { 0 } }, { dim = 1 }, { [2] = 3 } },
+  },
+  argsort = {
+    { { { 33 } }, { dim = 1 } }, { { { 5, 33 } }, { dim = 1, descending = true } },
+    { { { 5, 33 } }, { dim = 2, descending = 1 } }, { { { 2, 1, 3 } }, { dim = 2 } },
+    { { { 0, 3 } }, { dim = 1 } },
+  },
+  cumsum = {
+    { { { 33 } }, { dim = 1 } }, { { { 5, 33 } }, { dim = 1, reverse = true } },
+    { { { 5, 33 } }, { dim = 2, reverse = 1 } }, { { { 2, 1, 3 } }, { dim = 2 } },
+    { { { 0, 3 } }, { dim = 2 } }, { { { 3, 600 } }, { dim = 2 } },
+  },
+}
+
+-- Rows and columns around the sizes where the order of a reduction changes (kernel.h, N2 and N3).
+local TOTALS = {
+  { { { 7 } }, { dims = { 1 } } }, { { { 5, 33 } }, { dims = { 2 } } },
+  { { { 5, 33 } }, { dims = { 1 } } }, { { { 5, 33 } }, { dims = { 1, 2 } } },
+  { { { 2, 3, 4, 5 } }, { dims = { 1, 3 } } }, { { { 1, 5, 1 } }, { dims = { 1, 3 } } },
+  { { { 3, 31 } }, { dims = { 2 } } }, { { { 2, 3, 32 } }, { dims = { 2, 3 } } },
+  { { { 130, 3 } }, { dims = { 1 } } },
+}
+local EMPTY_TOTALS = { { { { 0 } }, { dims = { 1 } } }, { { { 3, 0 } }, { dims = { 2 } } },
+                       { { { 0, 3 } }, { dims = { 2 } } } }
+local LONG = { { { { 16500 } }, { dims = { 1 } } }, { { { 2, 16390 } }, { dims = { 2 } } } }
+local ONE_DIM = {
+  { { { 7 } }, { dims = { 1 } } }, { { { 5, 33 } }, { dims = { 2 } } },
+  { { { 5, 33 } }, { dims = { 1 } } }, { { { 2, 3, 4 } }, { dims = { 2 } } },
+  { { { 4, 1 } }, { dims = { 2 } } }, { { { 150, 2 } }, { dims = { 1 } } },
+}
+
+local function joined(...)
+  local all = {}
+  for _, list in ipairs { ... } do table.move(list, 1, #list, #all + 1, all) end
+  return all
+end
+
+STRUCTURED.sum = joined(TOTALS, EMPTY_TOTALS, LONG)
+STRUCTURED.prod = joined(TOTALS, EMPTY_TOTALS)
+STRUCTURED.reduce_max, STRUCTURED.reduce_min = joined(TOTALS, LONG), joined(TOTALS, LONG)
+STRUCTURED.argmax, STRUCTURED.argmin = ONE_DIM, ONE_DIM
+
+local function structured(op)
+  local cases = {}
+  local rows = assert(STRUCTURED[op.name], op.name .. ": spec/op_cases.lua has no cases")
+  for _, row in ipairs(rows) do
+    local kinds = {}
+    for i = 1, #row[1] do kinds[i] = row[3] and row[3][i] or "value" end
+    cases[#cases + 1] = { title = text_of(row[1]), shapes = row[1], kinds = kinds,
+      attrs = row[2], fn = function(...) return apply(op.name, { ... }, row[2] or {}) end }
+  end
+  return cases
+end
+
+-- ---- leaves: text, because core.apply makes no tensor from none
+
+M.leaves = {
+  input = { [[
+graph
+input %0 arg "x" f32[2, 3]
+input %1 state "y" f32[2, 3]
+output %0 "x"
+output %1 "y"
+]] },
+  const = { [[
+graph
+%0 = const() {value=2.5, dims=[5, 33], dtype=f32} : f32[5, 33]
+%1 = const() {value=-7, dims=[], dtype=i64} : i64[]
+%2 = const() {value=1, dims=[0], dtype=bool} : bool[0]
+%3 = const() {value=nan, dims=[2], dtype=f16} : f16[2]
+%4 = const() {value=-inf, dims=[2], dtype=bf16} : bf16[2]
+output %0 ""
+output %1 ""
+output %2 ""
+output %3 ""
+output %4 ""
+]] },
+  iota = { [[
+graph
+%0 = iota() {dim=1, dims=[7], dtype=i32} : i32[7]
+%1 = iota() {dim=2, dims=[5, 33], dtype=f32} : f32[5, 33]
+%2 = iota() {dim=1, dims=[5, 33], dtype=i64} : i64[5, 33]
+%3 = iota() {dim=2, dims=[2, 300, 3], dtype=f64} : f64[2, 300, 3]
+%4 = iota() {dim=1, dims=[0], dtype=u8} : u8[0]
+output %0 ""
+output %1 ""
+output %2 ""
+output %3 ""
+output %4 ""
+]] },
+  rand = { [[
+graph
+input %0 state "rng" i64[2]
+%1 = rand(%0) {stream=0, word=0, dims=[5, 33]} : f32[5, 33]
+%2 = rand(%0) {stream=3, word=2, dims=[1031]} : f32[1031]
+%3 = rand(%0) {stream=0, word=3, dims=[]} : f32[]
+%4 = rand(%0) {stream=2147483647, word=1, dims=[0]} : f32[0]
+output %1 ""
+output %2 ""
+output %3 ""
+output %4 ""
+]] },
+}
+
+-- ---- what the specs call
+
+function M.cases(op)
+  local families = { unary = true, test = true, binary = true, compare = true, select = true }
+  return families[op.family] and elementwise(op) or structured(op)
+end
+
+function M.sample(op, case, dtype)
+  local args = {}
+  local domain = op.domain == "index" and "real" or op.domain
+  for i, shape in ipairs(case.shapes) do
+    local kind = case.kinds[i]
+    if type(kind) == "number" then
+      args[i] = core.sample("index", i, shape, "i32", kind)
+    else
+      args[i] = core.sample(domain, i, shape, kind == "value" and dtype or kind)
+    end
+  end
+  return args
+end
+
+return M

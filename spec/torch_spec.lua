@@ -11,11 +11,14 @@ local function load(name)
   return dict
 end
 
-local function with_prefix(dict, prefix)
+-- The part of a dict whose names begin with the prefix, which is taken off. PyTorch counts list
+-- items from 0, sgl from 1: `rename` may translate.
+local function with_prefix(dict, prefix, rename)
   local part = {}
   for _, name in ipairs(dict) do
     if name:sub(1, #prefix) == prefix then
-      part[#part + 1] = name:sub(#prefix + 1)
+      local rest = name:sub(#prefix + 1)
+      part[#part + 1] = rename and rename(rest) or rest
       part[part[#part]] = dict[name]
     end
   end
@@ -50,7 +53,9 @@ describe("a layer, as PyTorch computes it", function()
     { "silu", function() return F.silu end },
     { "softplus", function() return F.softplus end },
     { "gelu", function() return F.gelu end },
-    { "gelu_tanh", function() return function(x) return F.gelu(x, { approximate = "tanh" }) end end },
+    { "gelu_tanh", function()
+      return function(x) return F.gelu(x, { approximate = "tanh" }) end
+    end },
     { "tanh", function() return F.tanh end },
     { "sigmoid", function() return F.sigmoid end },
     { "softmax", function() return F.softmax end },
@@ -103,7 +108,9 @@ describe("a layer, as PyTorch computes it", function()
       local grads = sgl.grad((out * out:cos()):sum(), wrt)
       assert.are.same(case.out.shape, out.shape)
       support.close(out, case.out, 2e-5, 2e-6, name)
-      for i, g in ipairs(grads) do support.close(g, wanted[i], 2e-4, 2e-5, name .. " gradient " .. i) end
+      for i, g in ipairs(grads) do
+        support.close(g, wanted[i], 2e-4, 2e-5, name .. " gradient " .. i)
+      end
     end)
   end
 end)
@@ -135,8 +142,14 @@ describe("ten steps of an optimizer, as PyTorch makes them", function()
 end)
 
 describe("twenty training steps from PyTorch's weights", function()
+  local function from_one(name)
+    return (name:gsub("%d+", function(i) return math.tointeger(tonumber(i)) + 1 end, 1))
+  end
+
   local function follow(model, opt, fixture, minimize_options)
-    model:load_state_dict(with_prefix(fixture, "w."))
+    model:load_state_dict(with_prefix(fixture, "w.", function(name)
+      return name:find("^%d") and from_one(name) or name:gsub("^blocks%.%d", from_one)
+    end))
     local step = sgl.compile(function(x, y)
       local loss = nn.cross_entropy(model(x), y:flatten())
       opt:minimize(loss, minimize_options)
@@ -164,15 +177,12 @@ describe("twenty training steps from PyTorch's weights", function()
     end
     local GPT = nn.module("GPT", function(self)
       self.token, self.position = nn.Embedding(65, 32), nn.Embedding(16, 32)
-      -- PyTorch counts list items from 0, so the fixture's names need the same keys.
-      self.blocks = nn.module("Blocks", function(list)
-        list["0"], list["1"] = Block(), Block()
-      end)()
+      self.blocks = nn.ModuleList(Block(), Block())
       self.norm, self.head = nn.LayerNorm(32), nn.Linear(32, 65, { bias = false })
     end)
     function GPT:forward(ids)
       local x = self.token(ids) + self.position.weight
-      x = self.blocks["1"](self.blocks["0"](x))
+      for _, block in ipairs(self.blocks) do x = block(x) end
       return self.head(self.norm(x)):flatten(1, 2)
     end
     local model = GPT()

@@ -42,6 +42,7 @@ local Linear = class("Linear", {
   weight_and_bias(self, { outputs, inputs }, o)
 end)
 function Linear:forward(x)
+  base.need_tensor(self, x)
   local shape = x.shape
   if #shape == 0 or shape[#shape] ~= self.inputs then
     local last = shape[#shape] or 1
@@ -184,6 +185,7 @@ end
 -- In training, statistics of the batch, which also move the running ones; in evaluation, those.
 local function batch_norm_forward(wanted)
   return function(self, x)
+    base.need_tensor(self, x)
     local shape = x.shape
     if not wanted.ranks[#shape] or shape[2] ~= self.channels then
       core.raise("SGL_ESHAPE", ("nn.%s: needs %s with %d channels, got %s[%s]"):format(wanted.class,

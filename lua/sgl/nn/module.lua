@@ -273,7 +273,15 @@ local function made_at(self)
   return ("%s:%d (nn.%s%s)"):format(f.file or "?", f.line or 0, f.class, called)
 end
 
+-- Refuses anything but a tensor as a module's input.
+local function need_tensor(self, x)
+  if not core.is_tensor(x) then
+    core.raise("SGL_EARG", ("nn.%s: the input must be a tensor, got %s"):format(facts_of[self].class,
+      api.describe(x)))
+  end
+end
+
 return {
-  M = M, Module = Module, class = class, is_module = is_module, made_at = made_at,
+  M = M, need_tensor = need_tensor, Module = Module, class = class, is_module = is_module, made_at = made_at,
   is_parameter = function(t) return is_parameter[t] == true end,
 }

@@ -70,6 +70,7 @@ end
 
 local function forward(cell)
   return function(self, x, given)
+    base.need_tensor(self, x)
     if x.ndim ~= 3 then
       core.raise("SGL_ESHAPE", ("nn.%s: needs [batch, time, inputs], got %s[%s]"):format(self.kind,
         x.dtype, table.concat(x.shape, ", ")))

@@ -104,7 +104,8 @@ static int find_host(Fuse *f, Node *n, HostFn can_host, Read **host)
     if (f->off || f->of[n->id].nread > FUSE_MAX_READS) return 1;
     for (Read *r = f->of[n->id].reads; r != NULL && rc >= 0; r = r->next) {
         rc = r->at == NULL ? 0 : pass_fuse_convex(f, n, r);
-        if (rc == 1 && can_host(f, n, r) == 1) {
+        if (rc == 1) rc = can_host(f, n, r);
+        if (rc == 1) {
             *host = r;
             return 1;
         }
@@ -158,9 +159,9 @@ static int place_free(Fuse *f, Node *n)
 static int place_weighed(Fuse *f, Node *n)
 {
     const FuseNode *of = &f->of[n->id];
-    if (!f->off) pass_fuse_make_rows(f, n);
-    return place_value(
-        f, n, !f->off && !of->need && of->nread <= FUSE_MAX_READS && pass_fuse_recompute(f, n));
+    if (f->off || of->nread > FUSE_MAX_READS) return place_value(f, n, false);
+    int rc = pass_fuse_make_rows(f, n);
+    return rc == 1 ? place_value(f, n, !of->need && pass_fuse_recompute(f, n)) : rc;
 }
 
 static int place_reduction(Fuse *f, Node *n)

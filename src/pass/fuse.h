@@ -92,7 +92,7 @@ void pass_fuse_unify_reads(Fuse *f, Node *n);
 int pass_fuse_host_value(Fuse *f, Node *n, const Read *r);     /* can n be an output there? */
 int pass_fuse_host_reduce(Fuse *f, Node *n, const Read *r);    /* and a reduction a part of it? */
 /* Maps that read n, made of reductions of rows, along just such rows, become row kernels. */
-void pass_fuse_make_rows(Fuse *f, Node *n);
+int pass_fuse_make_rows(Fuse *f, Node *n);
 LoopMode pass_fuse_mode(const Node *n, bool *small);
 bool pass_fuse_is_row(const Node *n);                          /* reduction that a tile can hold */
 

@@ -47,7 +47,7 @@ bool pass_fuse_is_row(const Node *n)
 }
 
 /* The reduced variables are there already: do the orders agree, and is n read when it is known? */
-static bool joins_reduction(FuseGroup *g, const Node *n, const Read *r)
+static int joins_reduction(FuseGroup *g, const Node *n, const Read *r)
 {
     const Space *s = &g->maps.space;
     bool small, early = r->stage & STAGE_EACH;
@@ -55,16 +55,16 @@ static bool joins_reduction(FuseGroup *g, const Node *n, const Read *r)
     bool turns = g->small && early && pass_fuse_is_row(n); /* a short row may still be a tile */
     bool fits =
         g->mode == LOOP_ROW ? small || mode == LOOP_ROW : turns || (mode == g->mode && !early);
-    IndexMap *trial;
     if (!fits || pass_space_on_reduced(s, r->at) || !pass_space_covers(s, n, r->at) ||
-        pass_space_count(s, true) != pass_reduce_length(n) ||
-        pass_space_reduce(&g->maps, n, r->at, &trial) != 1)
-        return false;
-    if (turns) {
+        pass_space_count(s, true) != pass_reduce_length(n))
+        return 0;
+    IndexMap *trial;
+    int rc = pass_space_reduce(&g->maps, n, r->at, &trial);
+    if (rc == 1 && turns) {
         g->small = false;
         g->mode = LOOP_ROW;
     }
-    return true;
+    return rc;
 }
 
 /* A map over exactly the kept dims gets the reduced dims as new variables; what it computed so far
@@ -90,30 +90,32 @@ static bool is_used(const IndexMap *at, int v)
 }
 
 /* A map that reads n broadcast along some variables takes them for rows of that length. */
-static bool becomes_row(FuseGroup *g, const Node *n, const Read *r, int64_t length)
+static int becomes_row(FuseGroup *g, const Node *n, const Read *r, int64_t length)
 {
     Space *s = &g->maps.space;
     for (int v = 0; v < s->nvar; v++) s->reduced[v] = !is_used(r->at, v);
     bool fits = length > 1 && length <= SPACE_ROW_MAX && pass_space_count(s, true) == length &&
                 pass_space_covers(s, n, r->at);
     IndexMap *trial;
-    if (fits && ir_op(n)->family == FAM_reduce)
-        fits = pass_space_reduce(&g->maps, n, r->at, &trial) == 1;
-    for (int v = 0; v < s->nvar; v++) s->reduced[v] = fits && s->reduced[v];
-    if (fits) {
+    int rc = fits;
+    if (fits && ir_op(n)->family == FAM_reduce) rc = pass_space_reduce(&g->maps, n, r->at, &trial);
+    for (int v = 0; v < s->nvar; v++) s->reduced[v] = rc == 1 && s->reduced[v];
+    if (rc == 1) {
         g->mode = LOOP_ROW;
         g->kind = GROUP_REDUCE;
     }
-    return fits;
+    return rc;
 }
 
-void pass_fuse_make_rows(Fuse *f, Node *n)
+int pass_fuse_make_rows(Fuse *f, Node *n)
 {
     const FuseNode *of = &f->of[n->id];
-    for (const Read *r = of->reads; r != NULL && of->row > 0; r = r->next) {
+    int rc = 1;
+    for (const Read *r = of->reads; r != NULL && of->row > 0 && rc >= 0; r = r->next) {
         FuseGroup *g = &f->groups.at[pass_fuse_group(f, r->group)];
-        if (r->at != NULL && g->mode == LOOP_MAP && has_room(g)) becomes_row(g, n, r, of->row);
+        if (r->at != NULL && g->mode == LOOP_MAP && has_room(g)) rc = becomes_row(g, n, r, of->row);
     }
+    return rc < 0 ? rc : 1;
 }
 
 int pass_fuse_host_reduce(Fuse *f, Node *n, const Read *r)
@@ -121,9 +123,9 @@ int pass_fuse_host_reduce(Fuse *f, Node *n, const Read *r)
     FuseGroup *g = &f->groups.at[pass_fuse_group(f, r->group)];
     if (r->at == NULL || !has_room(g) || !only_read(f, n, r) || r->at->nguard > 0) return 0;
     if (g->mode != LOOP_MAP) return joins_reduction(g, n, r);
-    if (!grows_reduction(g, n, r) &&
-        !(pass_fuse_is_row(n) && becomes_row(g, n, r, pass_reduce_length(n))))
-        return 0;
-    g->kind = GROUP_REDUCE;
-    return 1;
+    if (grows_reduction(g, n, r)) {
+        g->kind = GROUP_REDUCE;
+        return 1;
+    }
+    return pass_fuse_is_row(n) ? becomes_row(g, n, r, pass_reduce_length(n)) : 0;
 }

@@ -15,7 +15,7 @@ MAKEFLAGS += --no-print-directory
 .SUFFIXES:
 .DEFAULT_GOAL := all
 
-VERSION := 0.1.0
+VERSION := $(shell sed -n 's/^\#define SGL_VERSION "\(.*\)"/\1/p' src/sgl.h)
 SOVERSION := 0
 comma := ,
 B ?= build$(if $(SAN),-$(subst $(comma),-,$(SAN)))

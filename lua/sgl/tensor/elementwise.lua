@@ -74,6 +74,14 @@ api.tensor("reciprocal", { doc = "1 / x.", args = { T }, returns = "tensor" },
   function(t) return 1 / t end)
 api.tensor("trunc", { doc = "The part before the point.", args = { T }, returns = "tensor" },
   function(t) return t:lt(0):where(t:ceil(), t:floor()) end)
+api.tensor("frac", { doc = "x - trunc(x).", args = { T }, returns = "tensor" },
+  function(t) return t - t:trunc() end)
+api.tensor("log10", { doc = "Logarithm to base 10.", args = { T }, returns = "tensor" },
+  function(t) return t:log() / math.log(10) end)
+api.tensor("nan_to_num", {
+  doc = "NaN replaced by a value.", args = { T, { "value", "number?", "default 0" } },
+  returns = "tensor",
+}, function(t, value) return t:isnan():where(value or 0, t) end)
 api.tensor("lerp", {
   doc = "t + weight * (other - t).",
   args = { T, { "other", "tensor" }, { "weight", "number|tensor" } }, returns = "tensor",
@@ -106,6 +114,16 @@ composite("softplus", "log(1 + exp(beta * x)) / beta.", function(x, o)
   if o.beta == 1 then return softplus(x) end
   return softplus(x * o.beta) / o.beta
 end, { { "beta", "number", 1, "sharpness" } })
+api.tensor("logaddexp", {
+  doc = "log(exp(t) + exp(other)) without overflow.", args = { T, { "other", "tensor" } },
+  returns = "tensor",
+}, function(t, other)
+  return (region("logaddexp", { t, other }, function(a, b)
+    -- Two equal infinities have no difference.
+    local high, off = a:maximum(b), (a - b):abs()
+    return high + off:isnan():where(0, (-off):exp():log1p())
+  end, float(t), float(other)))
+end)
 composite("logsigmoid", "log(sigmoid(x)), finite for every finite x.",
   function(x) return -softplus(-x) end)
 composite("mish", "x * tanh(softplus(x)).", function(x) return x * softplus(x):tanh() end)

@@ -116,6 +116,16 @@ api.tensor("index_add", {
     { dim = dims.axis("index_add", t, dim) })
 end)
 
+api.tensor("bincount", {
+  doc = "How often each of 0 to n - 1 stands in the tensor.",
+  args = { { "t", "tensor", "integers from 0" }, { "n", "integer" } },
+  returns = "tensor i32 [n]", errors = "a value outside",
+}, function(t, n)
+  index.need_integers("bincount", t)
+  local counts, ones = core.full({ n }, 0, "i32"), core.full({ dims.count(t.shape) }, 1, "i32")
+  return apply("scatter_add", { counts, t:flatten(), ones }, { dim = 1 })
+end)
+
 local MASK = { "mask", "tensor", "bool, broadcast to t" }
 
 api.tensor("masked_fill", {

@@ -32,6 +32,11 @@ api.tensor("reshape", {
 }, function(t, size) return reshape(t, dims.sizes("reshape", size, -1)) end)
 api.alias("reshape", "view")
 
+api.tensor("clone", {
+  doc = "The same value under a handle of its own: writing to one leaves the other.",
+  args = { T }, returns = "tensor",
+}, function(t) return reshape(t, t.shape) end)
+
 api.tensor("flatten", {
   doc = "Dims first to last made one.",
   args = { T, { "first", "integer?", "default 1" }, { "last", "integer?", "default -1" } },
@@ -360,6 +365,25 @@ api.fn(api.root, "stack", {
     columns[i] = t:unsqueeze(axis)
   end
   return concat(promoted(columns), axis)
+end)
+
+api.fn(api.root, "meshgrid", {
+  doc = "The grid over vectors: result i holds the values of vector i along dim i.",
+  args = { { "vectors", "tensor..." } }, returns = "tensor, …", errors = "a tensor of another rank",
+}, function(list)
+  local sizes, result = {}, {}
+  for i, t in ipairs(list) do
+    if t.ndim ~= 1 then
+      raise("SGL_ESHAPE", ("meshgrid: takes vectors, got %s"):format(dims.text(t)))
+    end
+    sizes[i] = t.shape[1]
+  end
+  for i, t in ipairs(list) do
+    local column = dims.fill(#list, 1)
+    column[i] = sizes[i]
+    result[i] = apply("broadcast", reshape(t, column), { dims = sizes })
+  end
+  return table.unpack(result)
 end)
 
 api.tensor("unfold", {

@@ -59,6 +59,18 @@ api.tensor("cumsum", {
   return apply("cumsum", t, { dim = axis, reverse = o.reverse })
 end)
 
+api.tensor("diff", {
+  doc = "Each element less the one before it, along a dim.", args = { T, DIM },
+  returns = "tensor, one shorter", errors = "an empty dim",
+}, function(t, dim)
+  local axis = dims.axis("diff", t, dim or -1)
+  local n = t.shape[axis]
+  if n == 0 then
+    raise("SGL_ESHAPE", ("diff: dim %d of %s is empty"):format(axis, dims.text(t)))
+  end
+  return narrow(t, axis, 2, n) - narrow(t, axis, 1, n - 1)
+end)
+
 -- Joins each element with all before it. `neutral` fills the places before the first.
 local function running(t, axis, join, neutral)
   local n, distance = t.shape[axis], 1

@@ -1,0 +1,131 @@
+/* tile_plan.h: what kern_tile_plan makes of a kernel, private to the tile interpreter.
+ *
+ * A value has one of four spans: one for the whole run, one for each outer point of a tile, one
+ * for each lane, or one for each point and lane. A tile is `points` outer points times `width`
+ * lanes; where rows are short a tile holds many, else one point and a piece of the lanes. Each
+ * span is an interval of its own row-major index space, in which every access is a Walk.
+ * Holds: code runs `once` instructions at the start of a chunk, the others for each tile, the
+ *        stores last; so what a tile loads is read before it writes over it.
+ */
+#ifndef SGL_KERN_TILE_PLAN_H
+#define SGL_KERN_TILE_PLAN_H
+#include "kern/tile_ops.h"
+
+enum { TILE_LANES = 512, WALK_FORMS = 1 + SPACE_MAX_GUARDS, REDUCE_LEVELS = 10 };
+typedef enum Span { SPAN_ONE, SPAN_OUTER, SPAN_LANES, SPAN_FULL, SPAN_COUNT } Span;
+
+/* An access over an index space whose variables are merged where the access allows. Form 0 is
+ * the element offset, the others are the guards; each advances by its step along each dim. */
+typedef struct Walk {
+    int arg;                              /* buffer, or -1 */
+    Dtype dtype;                          /* in memory */
+    int size;                             /* an element has 1 << size bytes */
+    int ndim, nform;                      /* both at least 1 */
+    bool small;                           /* positions fit 32 bits, whose division is faster */
+    int64_t extent[SPACE_MAX_VARS];
+    int64_t base[WALK_FORMS], step[WALK_FORMS][SPACE_MAX_VARS];
+    int64_t lo[WALK_FORMS], hi[WALK_FORMS];
+    uint64_t outside;                     /* bits of the element where a guard fails */
+} Walk;
+
+typedef enum TileCode {
+    TI_LOAD, TI_CONST, TI_INDEX, TI_RAND, TI_MASK, TI_OP, TI_EXPAND, TI_REDUCE, TI_STORE, TI_COUNT
+} TileCode;
+
+typedef struct TileInst {
+    uint8_t code, span, reg;              /* span and register type of the result (STORE: of a) */
+    uint8_t from;                         /* register type of a REDUCE's operand */
+    bool copies;                          /* LOAD: into the register even when contiguous */
+    int dst, a, b, c;                     /* values, or -1 */
+    int walk;                             /* LOAD, INDEX, RAND, MASK, STORE */
+    int direct;                           /* walk of the store this result may be computed into */
+    int reduce;                           /* REDUCE: number in the plan */
+    int stream, word;                     /* RAND */
+    uint64_t bits;                        /* CONST */
+    TileFn *fn, *round;                   /* round: NULL, or after fn */
+} TileInst;
+
+typedef struct TileValue { uint8_t span, reg; int def, last; size_t slot; } TileValue;
+typedef struct TileCodeList {
+    int64_t points, width;                /* largest tile */
+    int n, once, nvalue;                  /* the first `once` instructions run once a chunk */
+    TileInst *inst;
+    TileValue *value;
+} TileCodeList;
+
+typedef struct TileReduce {
+    uint8_t from, acc;                    /* register types */
+    uint8_t dtype;                        /* of the result */
+    bool arg;                             /* argmax, argmin: carries an index */
+    const ReduceFns *fold, *merge;        /* of the values, and of results among themselves */
+    const ArgFns *best;
+    int post;                             /* value of the result in `post`, or -1 */
+    size_t acc_value, acc_index;          /* accumulators in the scratch: values, indices */
+    size_t partial, partial_index;        /* the same of the partial results */
+} TileReduce;
+
+struct TilePlan {
+    const Kernel *kernel;
+    const TileOps *ops;
+    int64_t outer, lanes;                 /* sizes of the two halves of the index space */
+    int chunks;
+    int64_t chunk_size;                   /* MAP: lanes; ROW: points; COL: blocks */
+    int64_t blocks;                       /* LONG: of a row; COL: of the outer points */
+    int64_t pieces;                       /* COL: tiles that cover the lanes */
+    int levels;                           /* COL: times that results of blocks form new blocks */
+    bool split;                           /* results are partial: kern_tile_finish goes on */
+    TileCodeList pre, post;
+    int nwalk, nreduce;
+    Walk *walk;
+    TileReduce *reduce;
+    size_t scratch, frame;                /* bytes; where the frame's arrays begin */
+    size_t filled;                        /* COL: where the scratch counts results, by reduction */
+    size_t partials;
+};
+
+/* What a chunk works with; lives on the stack, with its arrays in the scratch. */
+typedef struct Frame {
+    const TilePlan *plan;
+    void *const *args;
+    char *scratch;
+    void **at;                            /* where each value now is */
+    const TileCodeList *code;
+    bool *direct;                         /* may the instruction compute into memory? */
+    int64_t start[SPAN_COUNT], count[SPAN_COUNT];
+    int64_t points, width;
+    void (*reduce)(struct Frame *f, const TileInst *t);
+} Frame;
+
+size_t kern_reg_bytes(Reg r);
+Reg kern_reg(Dtype t);
+
+/* tile_walk.c: n elements from position `start` of the walk's space. */
+void kern_walk_make(Walk *w, const Kernel *k, int access, int first, int last, double outside);
+bool kern_walk_uniform(const Walk *w);
+bool kern_walk_direct(const Walk *w, int64_t start, int64_t n, int64_t *offset);
+void kern_walk_load(const Walk *w, const TileOps *ops, const void *buffer, int64_t start,
+                    int64_t n, void *out);
+void kern_walk_store(const Walk *w, const TileOps *ops, void *buffer, int64_t start, int64_t n,
+                     const void *v);
+void kern_walk_index(const Walk *w, const TileOps *ops, Reg reg, int64_t start, int64_t n,
+                     void *out);
+void kern_walk_rand(const Walk *w, const TileOps *ops, const int64_t *state, const TileInst *t,
+                    int64_t start, int64_t n, float *out);
+void kern_walk_mask(const Walk *w, const TileOps *ops, int64_t start, int64_t n, uint8_t *out);
+
+/* tile_code.c: instructions of the kernel to code of the plan. */
+int kern_tile_code(TilePlan *p);
+
+/* tile_run.c: the start of a chunk, and the instructions of one tile. */
+void kern_frame_begin(Frame *f, const TileCodeList *code);
+void kern_frame_tile(Frame *f, int64_t point, int64_t points, int64_t lane, int64_t width);
+
+/* tile_reduce.c: reductions of the four modes. */
+int kern_tile_reductions(TilePlan *p);                  /* before kern_tile_code */
+void kern_tile_accumulators(TilePlan *p);               /* after it: their room */
+void kern_reduce_row(Frame *f, const TileInst *t);      /* as Frame.reduce in ROW */
+void kern_long_run(Frame *f, int chunk, char *partials);
+void kern_long_finish(Frame *f, char *partials);
+void kern_column_run(Frame *f, int chunk, char *partials);
+void kern_column_finish(Frame *f, const char *partials);
+#endif

@@ -12,7 +12,8 @@
 #define SGL_PASS_FUSE_H
 #include "pass/pass.h"
 
-enum { FUSE_MAX_SITES = 160, FUSE_MAX_LOADS = 24, FUSE_MAX_READS = 32 };
+/* Values one kernel computes; readers of one node that are looked at. */
+enum { FUSE_MAX_SITES = 160, FUSE_MAX_READS = 32 };
 
 /* When a value is needed: at each point, or once the reductions of the group are done. */
 enum { STAGE_EACH = 1, STAGE_END = 2 };

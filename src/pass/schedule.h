@@ -35,7 +35,7 @@ typedef struct Group {
     NodeVec ins;            /* materialised nodes read */
     NodeVec outs;           /* nodes of this group that others read: each has a buffer */
     int nloop;              /* MAP, REDUCE: 1; CONCAT: one for each input; without elements 0 */
-    const Loop *loop;       /* in the schedule's arena */
+    Loop *loop;             /* in the schedule's arena */
 } Group;
 
 typedef enum BufferPlace { BUF_ARENA, BUF_INPUT, BUF_OUTPUT } BufferPlace;

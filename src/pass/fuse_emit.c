@@ -73,8 +73,7 @@ static bool emit_loops(Fuse *f, Schedule *s, const int *number, const int *loops
         if (g->roots.n == 0) continue;
         if (to->loop == NULL)
             to->loop = base_arena_zero(&s->arena, (size_t)loops[step], sizeof(Loop));
-        if (to->loop == NULL || !emit_loop(&s->arena, g, to->loop + to->nloop++))
-            return false;
+        if (to->loop == NULL || !emit_loop(&s->arena, g, to->loop + to->nloop++)) return false;
     }
     return true;
 }

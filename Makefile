@@ -118,17 +118,20 @@ $(B)/sgl.so: $(HOST) $(CORE)
 module: $(B)/sgl.so
 
 # ---- what users run
+# All processors, unless the user said how many.
+PARALLEL = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+
 .PHONY: deps demo test bench docs clean help
 deps:                  ## install what is missing, or print the command for it
 	@CC="$(CC)" LUA="$(LUA)" LUA_INCLUDE="$(LUA_INCLUDE)" LUA_LIBRARY="$(LUA_LIBRARY)" \
 	    scripts/deps
 
 demo: deps             ## install what is missing, build, train a model on handwritten digits
-	@$(MAKE) all
+	@$(MAKE) $(PARALLEL) all
 	@$(B)/sgl examples/digits/train.lua
 
 test: deps             ## install what is missing, build, run every spec
-	@$(MAKE) all
+	@$(MAKE) $(PARALLEL) all
 	@SGL_EXE=$(abspath $(B)/sgl) $(B)/sgl $(BUSTED) $(SPEC_FLAGS)
 
 bench: all             ## run the benchmarks

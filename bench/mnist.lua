@@ -11,7 +11,8 @@ local nn, optim, data = sgl.nn, sgl.optim, sgl.data
 
 local dir = arg[1] or "../shared/data"
 sgl.seed(1)
-local train, test = data.idx(dir .. "/t10k-images-idx3-ubyte.gz", dir .. "/t10k-labels-idx1-ubyte.gz",
+local train, test = data.idx(dir .. "/t10k-images-idx3-ubyte.gz",
+  dir .. "/t10k-labels-idx1-ubyte.gz",
   { scale = 1 / 255, flatten = true }):split(0.9)
 
 local model = nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(),

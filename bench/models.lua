@@ -20,7 +20,7 @@ end)
 function Block:forward(x)
   local b, t, c = table.unpack(x.shape)
   local function heads_first(y) return y:reshape(b, t, self.heads, -1):transpose(2, 3) end
-  local q, k, v = self.qkv(self.norm1(x)):split(c, -1)
+  local q, k, v = self.qkv(self.norm1(x)):chunk(3, -1)
   local y = nn.scaled_dot_product_attention(heads_first(q), heads_first(k), heads_first(v),
     { causal = true })
   x = x + self.proj(y:transpose(2, 3):reshape(b, t, c))

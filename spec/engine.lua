@@ -12,7 +12,7 @@ local M = {}
 M.scale = tonumber(os.getenv("SGL_SPEC_SCALE")) or 1
 M.seed = math.tointeger(tonumber(os.getenv("SGL_SEED"))) or os.time()
 M.root = debug.getinfo(1, "S").source:match("^@(.*)spec/engine.lua$") or "./"
-M.binary = os.getenv("SGL_EXE") or "build/sgl"
+M.binary = os.getenv("SGL_EXE") or arg and arg[-1] or "build/sgl"
 
 -- A number of repetitions under the scale, at least one.
 function M.times(n)

@@ -7,8 +7,8 @@
 #include "exec/cpu.h"
 
 enum {
-    ROW_UNIT = 84, /* whole register tiles of every instruction set */
-    COL_UNIT = 64,
+    ROW_UNIT = 84,  /* whole register tiles of every instruction set */
+    COL_UNIT = 128, /* a is packed again for each */
     CHUNKS_MAX = 64
 };
 static const double CHUNK_FLOP = 4e6; /* large enough that packing operands again is cheap */

@@ -203,8 +203,19 @@ local function wrap(full, row, fn)
   return function(...) return fn(check(...)) end
 end
 
+-- The file that is being loaded, as "tensor/reduce.lua": the docs group rows by it.
+local function loading_file()
+  local level, info = 1, nil
+  repeat
+    level = level + 1
+    info = debug.getinfo(level, "S")
+  until not info or info.what == "main"
+  return info and info.source:gsub("^=sgl/", "") or nil
+end
+
 local function register(kind, module, name, full, row)
   row.kind, row.module, row.name, row.full = kind, module, name, full
+  row.file = row.file or loading_file()
   rows[#rows + 1] = row
   return row
 end
@@ -244,7 +255,7 @@ end
 function api.alias(name, ...)
   for _, other in ipairs { ... } do
     api.root[other], core.Tensor[other] = api.root[name], core.Tensor[name]
-    rows[#rows + 1] = { kind = "alias", module = "sgl", name = other, full = other, of = name }
+    register("alias", "sgl", other, other, { of = name })
   end
 end
 
@@ -267,6 +278,15 @@ function api.method(class, name, row, fn)
   local check = api.checker(full, row)
   class[name] = function(self, ...) return fn(self, check(...)) end
   return class[name]
+end
+
+--- Registers what C gives: a class api.root[name] whose methods check their own arguments.
+function api.native(name, row, methods)
+  local full = "sgl." .. name
+  if row.doc then register("class", "sgl", name, full, row) end
+  for _, method in ipairs(methods) do
+    register("method", full, method[1], full .. ":" .. method[1], method[2])
+  end
 end
 
 --- Every row, in the order of definition.

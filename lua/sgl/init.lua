@@ -10,6 +10,7 @@ require "sgl.tensor"
 require "sgl.compile"
 require "sgl.graph"
 require "sgl.save"
+require "sgl.native"
 
 local root = api.root
 local raise = core.raise

@@ -347,7 +347,7 @@ api.fn(api.root, "cat", {
   end
   return concat(promoted(list), axis)
 end)
-api.root.concat, api.root.concatenate = api.root.cat, api.root.cat
+api.alias("cat", "concat", "concatenate")
 
 api.fn(api.root, "stack", {
   doc = "Tensors of one shape joined along a new dim.",

@@ -241,17 +241,15 @@ end)
 
 api.tensor("select", {
   doc = "The slice at one position of a dim, which disappears.",
-  args = { { "t", "tensor", "any shape" }, { "dim", "integer", "position, negative from the end" },
-           { "at", "integer", "from 1, negative from the end" } },
-  returns = "tensor, without the dim",
-  errors = "a position outside the dim",
+  args = { T, DIM, { "at", "integer", "from 1, or from the end" } },
+  returns = "tensor, without the dim", errors = "a position outside the dim",
 }, function(t, dim, at)
   local axis = dims.axis("select", t, dim)
   local size = t.shape[axis]
   local place = at < 0 and size + 1 + at or at
   if place < 1 or place > size then
-    raise("SGL_EINDEX", ("select: position %d is outside dim %d of %s"):format(at, axis,
-      api.describe(t)))
+    raise("SGL_EINDEX", ("select: position %d is outside dim %d of %s"):format(
+      at, dim, dims.text(t)))
   end
   return narrow(t, axis, place, place):squeeze(axis)
 end)

@@ -1,0 +1,142 @@
+-- alloc_spec.lua: memory that runs out: each of the first 2,000 allocations of a training run fails
+-- once, and gives an error or, where Lua collected and tried again, the run; never a crash, never a
+-- leak, and everything works again after it.
+--
+-- Most failures are injected inside this process. What happens before a script runs (the host, the
+-- library, the command line) is tried in processes of their own, by SGL_FAIL_ALLOC.
+
+local core = require "sgl.core"
+local sgl = require "sgl"
+local engine = require "spec.engine"
+
+local FAILURES = engine.times(2000)
+local SLACK = 32 * 1024         -- Lua's tables and strings that grow once and stay
+local SLACK_OF_TENSORS = 256    -- the last loss, which the progress bar shows
+
+-- A model with each kind of step (products, convolution, normalisation, random numbers, indexing),
+-- a captured step with assigns, eager reading, the text of the graph.
+local function prepare()
+  sgl.seed(1)
+  local model = sgl.nn.Sequential(sgl.nn.Conv2d(1, 2, 3), sgl.nn.BatchNorm2d(2), sgl.nn.ReLU(),
+    sgl.nn.Flatten(), sgl.nn.Dropout(0.1), sgl.nn.Linear(8, 5), sgl.nn.Linear(5, 3))
+  local optimizer = sgl.optim.Adam(model:parameters(), { lr = 0.01 })
+  local step = sgl.compile(function(x, y)
+    local loss = sgl.nn.cross_entropy(model(x), y)
+    optimizer:minimize(loss)
+    return loss
+  end)
+  return model, step, sgl.randn(4, 1, 4, 4), sgl.tensor({ 0, 1, 2, 1 }, { dtype = "i32" })
+end
+
+local function steps(model, step, x, y)
+  local losses = {}
+  for i = 1, 2 do losses[i] = step(x, y):item() end
+  return losses, #(tostring(model(x)) .. step:graph():text())
+end
+
+local function train()
+  return steps(prepare())
+end
+
+-- Memory with nothing of ours alive. The newest program always stays in the cache, so that is
+-- made the same one each time.
+local function settle()
+  assert(core.full({ 2 }, 1, "f32"):neg():tolist()[1] == -1)
+  collectgarbage()
+  collectgarbage()
+  return core.memory()
+end
+
+-- Runs fn with the n-th allocation failing.
+local function failing(n, fn, ...)
+  core.fail_alloc(n)
+  local ok, e = pcall(fn, ...)
+  core.fail_alloc(0)
+  return ok, e
+end
+
+-- An error says what happened: of ours with its code, or Lua's own words.
+local function is_memory_error(e)
+  if type(e) == "table" then return e.code == "SGL_ENOMEM", tostring(e) end
+  return tostring(e):find("not enough memory", 1, true) ~= nil, tostring(e)
+end
+
+describe("an allocation that fails #slow", function()
+  local cache = core.knob("cache_size_limit")
+  setup(function() core.knob("cache_size_limit", 0) end)
+  teardown(function()
+    core.fail_alloc(0)
+      core.knob("cache_size_limit", cache)
+  end)
+
+  -- Fails each of the first allocations of one(n) in turn; returns how many gave an error.
+  local function sweep(one)
+    train()
+    local start, errors = settle(), 0
+    for n = 1, FAILURES do
+      local ok, e = one(n)
+      if not ok then
+        local good, text = is_memory_error(e)
+        assert(good, ("allocation %d: another error: %s"):format(n, text))
+        errors = errors + 1
+      end
+      if n % 50 == 0 or n == FAILURES then
+        local now = settle()
+        assert(now.live - start.live < SLACK and now.tensors - start.tensors < SLACK_OF_TENSORS,
+          ("%d bytes, %d of them of tensors, in %d blocks more after allocation %d"):format(
+          now.live - start.live, now.tensors - start.tensors, now.blocks - start.blocks, n))
+      end
+    end
+    return errors
+  end
+
+  it(("gives an error and no leak at each of the first %d of a training run"):format(FAILURES),
+    function()
+      local want = train()
+      sweep(function(n) return failing(n, train) end)
+      assert.are.same(want, (train()))
+    end)
+
+  it(("gives an error and no leak at each of the first %d of its first step"):format(FAILURES),
+    function()
+      -- Lua's own allocations succeed after a collection; these are mostly the engine's.
+      local errors = sweep(function(n) return failing(n, steps, prepare()) end)
+      assert(errors > FAILURES / 4, errors .. " errors: the failures did not reach the engine")
+    end)
+
+  it("leaves no block behind when the same one fails again and again", function()
+    local repeats = math.max(8, engine.times(20))
+    for _, n in ipairs { 40, 200, 500, 900, 1500 } do
+      for _ = 1, 3 do failing(n, train) end
+      local before = settle()
+      for _ = 1, repeats do failing(n, train) end
+      local after = settle()
+      assert(after.blocks - before.blocks < repeats / 2, ("allocation %d leaks %d bytes, %d blocks")
+        :format(n, after.live - before.live, after.blocks - before.blocks))
+    end
+  end)
+
+  it("before and while a program starts gives an error and a status, not a signal", function()
+    local name = os.tmpname()
+    local file = assert(io.open(name, "w"))
+    file:write [[
+local sgl = require "sgl"
+local w = sgl.nn.parameter(sgl.ones(3))
+local step = sgl.compile(function(x) return ((w * x) ^ 2):sum() end)
+print(step(sgl.tensor({ 1.0, 2.0, 3.0 })):item())
+]]
+    file:close()
+    local SAMPLES = { 1, 2, 3, 5, 8, 13, 21, 34, 55, 100, 300, 1000, 2000, 5000, 10000 }
+    for i = 1, math.ceil(#SAMPLES * math.min(1, engine.scale)) do
+      local n = SAMPLES[i]
+      local pipe = assert(io.popen(("SGL_FAIL_ALLOC=%d %s %s 2>&1; echo status $?"):format(n,
+        engine.binary, name)))
+      local text = pipe:read("a")
+      pipe:close()
+      local out, status = text:match("^(.*)status (%d+)\n$")
+      assert(status == "0" and out == "14.0\n" or status == "1" and #out > 0,
+        ("allocation %d: status %s\n%s"):format(n, status, out))
+    end
+    os.remove(name)
+  end)
+end)

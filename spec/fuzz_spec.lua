@@ -1,0 +1,233 @@
+-- fuzz_spec.lua: every parser against thousands of damaged inputs: an error of ours or a value that
+-- holds what its format promises, in bounded memory; never a crash.
+--
+-- SGL_SEED  the seed of the run; it is printed, so a failure can be had again
+-- SGL_FUZZ  inputs for each parser (default 3,000)
+-- A failing input is kept in a file that the message names.
+
+local core = require "sgl.core"
+local engine = require "spec.engine"
+local random_graph = require "spec.random_graph"
+
+local COUNT = math.tointeger(tonumber(os.getenv("SGL_FUZZ"))) or engine.times(3000)
+local MOST_BYTES = 256 * 2 ^ 20     -- no damaged input of a few KB may need more
+
+-- ---- mutations
+
+local NUMBERS = { "0", "-1", "1", "255", "65536", "2147483648", "4294967295", "9223372036854775807",
+                  "-9223372036854775808", "99999999999999999999", "1e309", "nan", "0x10", "" }
+local BYTES = { "\0", "\255", "\127", "\128", "\n", " ", '"', "%", "{", "[", ",", "\r", "1", "\8" }
+
+local MUTATIONS = {
+  function(s, r)                                  -- one bit
+    local at = r:int(1, #s)
+    return s:sub(1, at - 1) .. string.char(s:byte(at) ~ 1 << r:int(0, 7)) .. s:sub(at + 1)
+  end,
+  function(s, r)                                  -- one byte
+    local at = r:int(1, #s)
+    return s:sub(1, at - 1) .. r:pick(BYTES) .. s:sub(at + 1)
+  end,
+  function(s, r)                                  -- something cut out
+    local at = r:int(1, #s)
+    return s:sub(1, at - 1) .. s:sub(at + r:int(1, 8))
+  end,
+  function(s, r) return s:sub(1, r:int(0, #s)) end,   -- the end cut off
+  function(s, r)                                  -- a part twice
+    local at = r:int(1, #s)
+    local stop = at + r:int(0, 40)
+    return s:sub(1, stop) .. s:sub(at)
+  end,
+  function(s, r)                                  -- two parts changed round
+    local at = r:int(1, #s)
+    return s:sub(at) .. s:sub(1, at - 1)
+  end,
+  function(s, r)                                  -- another number
+    local found = {}
+    for from, to in s:gmatch("()%-?%d+()") do found[#found + 1] = { from, to } end
+    if #found == 0 then return s .. r:pick(NUMBERS) end
+    local place = r:pick(found)
+    return s:sub(1, place[1] - 1) .. r:pick(NUMBERS) .. s:sub(place[2])
+  end,
+  function(s, r)                                  -- bytes put in
+    local at = r:int(1, #s)
+    return s:sub(1, at) .. r:pick(BYTES):rep(r:int(1, 20)) .. s:sub(at + 1)
+  end,
+}
+
+local function mutated(r, s)
+  for _ = 1, r:pick { 1, 1, 1, 2, 4 } do
+    if #s > 0 then s = r:pick(MUTATIONS)(s, r) end
+  end
+  return s
+end
+
+-- ---- running
+
+local function keep(input)
+  local name = os.tmpname()
+  local file = assert(io.open(name, "wb"))
+  file:write(input)
+  file:close()
+  return name
+end
+
+local function is_ours(e)
+  return type(e) == "table" and type(e.code) == "string" and e.code:find("^SGL_E")
+    and e.code ~= "SGL_EINTERN" and #e.message > 0
+end
+
+-- Feeds COUNT damaged copies of the seeds to parse; `holds` checks what it returned.
+local function fuzz(name, seeds, parse, holds)
+  it(("%s takes %d damaged inputs"):format(name, COUNT), function()
+    io.write(("fuzz %s: SGL_SEED=%d\n"):format(name, engine.seed))
+    io.flush()
+    local r, accepted = engine.random(engine.seed), 0
+    local before = core.memory()
+    for i = 1, COUNT do
+      local input = mutated(r, r:pick(seeds))
+      local ok, e = pcall(parse, input)
+      if ok and e ~= nil then
+        accepted = accepted + 1
+        ok, e = pcall(holds, e, input)
+        if not ok then error(("input %d, %s: %s"):format(i, keep(input), tostring(e)), 0) end
+      elseif not ok and not is_ours(e) then
+        error(("input %d, %s: %s"):format(i, keep(input), tostring(e)), 0)
+      end
+      if i % 500 == 0 then collectgarbage() end
+    end
+    assert(accepted < COUNT, "no input was refused")
+    assert(core.memory().peak - before.live < MOST_BYTES, "a small input took much memory")
+  end)
+end
+
+-- ---- graphs: what is accepted must verify, print, parse again, and run as the reference runs
+
+local function elements(graph)
+  local most = 0
+  for _, n in ipairs(graph:nodes()) do
+    local count = 1.0
+    for _, d in ipairs(n.shape) do
+      if type(d) ~= "number" then return math.huge end
+      count = count * d
+    end
+    most = math.max(most, count)
+  end
+  return most
+end
+
+local function graph_holds(graph)
+  assert(graph:verify())
+  local text = graph:text()
+  assert(core.parse(text):text() == text, "the text changed on the way")
+  if elements(graph) > 5000 then return end
+  local args = {}
+  for i, input in ipairs(graph:inputs()) do
+    args[i] = core.sample("smallint", i, input.shape, input.dtype)
+  end
+  local reference, why = pcall(graph.eval, graph, args)
+  local cpu, also = pcall(graph.run, graph, args)
+  assert(reference or is_ours(why), tostring(why))
+  assert(cpu or is_ours(also), tostring(also))
+  if reference ~= cpu then
+    error(("the reference says %s, the CPU %s"):format(reference and "ok" or tostring(why),
+      cpu and "ok" or tostring(also)), 0)
+  end
+end
+
+local function graph_seeds()
+  local list = {}
+  for seed = 1, 60 do list[seed] = random_graph.generate(seed).text end
+  list[#list + 1] = [[
+graph
+dim fuzz_batch 8 64 8
+region @1 "loss" in @0 # train.lua:4
+input %0 arg "x\x41" f32[fuzz_batch, 3] @1
+%1 = reshape(%0) {dims=[fuzz_batch/8, 8, 3]} : f32[fuzz_batch/8, 8, 3] @1 # "a b":7
+call @1(%0) = %1
+output %1 "y"
+]]
+  return list
+end
+
+-- ---- data files
+
+local CSV = {
+  "a,b,c\n1,2,3\n4,5,6\n", "1;2.5;-3e4\n4;5;6", '"x","y ""z"""\r\n1,2\r\n', "1\n2\n3\n", "",
+  "0.1,nan\ninf,-0\n", "# none\n1,2\n", " 1 , 2 \n3,4\n\n",
+}
+
+local function csv_holds(t)
+  assert(t.dtype == "f32" and #t.shape == 2)
+  assert(#t:bytes() == 4 * t.shape[1] * t.shape[2])
+end
+
+local IDX = {
+  "\0\0\8\1\0\0\0\5abcde",
+  "\0\0\8\3\0\0\0\2\0\0\0\2\0\0\0\3" .. ("x"):rep(12),
+  "\0\0\12\1\0\0\0\2" .. ("\0\0\0\7"):rep(2),
+  "\0\0\13\2\0\0\0\1\0\0\0\2" .. ("\63\128\0\0"):rep(2),
+  "\0\0\14\1\0\0\0\1" .. ("\63\240\0\0\0\0\0\0"),
+  "\0\0\8\0z",
+}
+
+local function tensor_holds(t)
+  local bytes = { bool = 1, u8 = 1, f16 = 2, bf16 = 2, i32 = 4, f32 = 4, i64 = 8, f64 = 8 }
+  assert(#t:bytes() == bytes[t.dtype] * engine.count(t.shape))
+end
+
+local function safetensors_seeds()
+  local list = {}
+  for i, dtype in ipairs(core.dtypes()) do
+    list[i] = core.safetensors_save({
+      { "weight", core.sample("real", i, { 3, 2 }, dtype.name) },
+      { "läbel \"q\"\\", core.sample("real", i, {}, dtype.name) },
+      { "none", core.sample("real", i, { 0, 4 }, "f32") },
+    }, { epoch = "3", ["a\nb"] = "\1" })
+  end
+  return list
+end
+
+local function safetensors_hold(list)
+  for _, entry in ipairs(list) do
+    assert(type(entry[1] or entry.name) == "string")
+    tensor_holds(entry[2] or entry.tensor)
+  end
+end
+
+local function gzip_seeds()
+  local list = {}
+  for i, text in ipairs { "hello\n", ("1,2,3\n"):rep(200), "" } do
+    local plain = keep(text)
+    local pipe = assert(io.popen("gzip -c " .. (i == 2 and "-1 " or "-9n ") .. plain, "r"))
+    list[i] = pipe:read("a")
+    pipe:close()
+    os.remove(plain)
+  end
+  return list
+end
+
+local scratch = os.tmpname()
+
+local function read_as_file(input)
+  local file = assert(io.open(scratch, "wb"))
+  file:write(input)
+  file:close()
+  local text, message, code = core.read(scratch)
+  if text == nil then error({ code = code, message = message }) end
+  return text
+end
+
+describe("a parser, fed with damage, #slow", function()
+  teardown(function() os.remove(scratch) end)
+
+  fuzz("graph text", graph_seeds(), core.parse, graph_holds)
+  fuzz("CSV", CSV, function(s) return core.csv(s, { name = "fuzz.csv" }) end, csv_holds)
+  fuzz("CSV with a header", CSV, function(s)
+    return core.csv(s, { name = "fuzz.csv", header = true, separator = ";" })
+  end, csv_holds)
+  fuzz("IDX", IDX, function(s) return core.idx(s, "fuzz.idx") end, tensor_holds)
+  fuzz("safetensors", safetensors_seeds(), function(s)
+    return core.safetensors_load(s, "fuzz.safetensors")
+  end, safetensors_hold)
+  fuzz("gzip", gzip_seeds(), read_as_file, function(text) assert(#text < 2 ^ 20) end)
+end)

@@ -102,33 +102,37 @@ end
 
 -- ---- graphs: what is accepted must verify, print, parse again, and run as the reference runs
 
+-- The largest number of elements of a node, and the smallest.
 local function elements(graph)
-  local most = 0
+  local most, least = 0, math.huge
   for _, n in ipairs(graph:nodes()) do
     local count = 1.0
     for _, d in ipairs(n.shape) do
       if type(d) ~= "number" then return math.huge end
       count = count * d
     end
-    most = math.max(most, count)
+    most, least = math.max(most, count), math.min(least, count)
   end
-  return most
+  return most, least
 end
 
 local function graph_holds(graph)
   assert(graph:verify())
   local text = graph:text()
   assert(core.parse(text):text() == text, "the text changed on the way")
-  if elements(graph) > 5000 then return end
+  local most, least = elements(graph)
+  if most > 5000 then return end
   local args = {}
   for i, input in ipairs(graph:inputs()) do
     args[i] = core.sample("smallint", i, input.shape, input.dtype)
   end
-  local reference, why = pcall(graph.eval, graph, args)
+  -- Simplified first: a side that is never taken may hold a bad index.
+  local reference, why = pcall(graph.eval, graph:pass("simplify"), args)
   local cpu, also = pcall(graph.run, graph, args)
   assert(reference or is_ours(why), tostring(why))
   assert(cpu or is_ours(also), tostring(also))
-  if reference ~= cpu then
+  -- Indices of a gather without results may go unread.
+  if reference ~= cpu and least > 0 then
     error(("the reference says %s, the CPU %s"):format(reference and "ok" or tostring(why),
       cpu and "ok" or tostring(also)), 0)
   end

@@ -130,7 +130,7 @@ local function capture(self, key, walk, plans)
     returned = { n = results.n }
     for i = 1, results.n do returned[i] = collect(results[i], outputs, 1) end
     return outputs
-  end, walk.leaves, walk.names)
+  end, walk.leaves, walk.names, self.fn)
   local entry = { key = key, program = program, returned = returned, runs = 0 }
   self.entries[key] = entry
   self.order[#self.order + 1] = entry

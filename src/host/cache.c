@@ -72,7 +72,7 @@ static void cache_trim(Cache *c, int64_t limit)
     }
 }
 
-int host_cache_add(Ctx *cx, Cache *c, const int64_t *key, int n, Program *p)
+int host_cache_add(Ctx *cx, Cache *c, const int64_t *key, int n, Program *p, int64_t bytes)
 {
     size_t size = n * sizeof *key;
     Entry e = {.hash = base_hash(0, key, size), .used = ++c->clock, .n = n, .program = p,
@@ -85,7 +85,7 @@ int host_cache_add(Ctx *cx, Cache *c, const int64_t *key, int n, Program *p)
         return base_fail(cx, SGL_ENOMEM, "out of memory for a program");
     }
     memcpy(e.key, key, size);
-    e.bytes = (int64_t)(exec_program_info(p)->bytes + size);
+    e.bytes = bytes + (int64_t)size;
     (void)vec_push(&c->entries, e);
     c->bytes += e.bytes;
     cache_trim(c, cx->knobs.value[KNOB_cache_size_limit]);

@@ -150,10 +150,42 @@ static Capture *capture_new(lua_State *L, Host *h)
     return c;
 }
 
-/* core.capture(fn, args, names?) -> program */
+/* The last line with code of the function at arg before its `end`: where a tail call most often
+ * stands, which leaves no frame to ask. */
+static SrcPos function_end(lua_State *L, Host *h, int arg)
+{
+    lua_Debug ar;
+    if (!lua_isfunction(L, arg)) return (SrcPos){NULL, 0};
+    lua_pushvalue(L, arg);
+    lua_getinfo(L, ">SL", &ar);
+    int line = ar.linedefined;
+    for (lua_pushnil(L); lua_istable(L, -2) && lua_next(L, -2); lua_pop(L, 1)) {
+        int active = (int)lua_tointeger(L, -2);
+        if (active > line && active < ar.lastlinedefined) line = active;
+    }
+    lua_settop(L, arg);
+    return base_src_pos(h->cx, base_src(h->cx, ar.short_src, line));
+}
+
+static int capture(lua_State *L);
+
+bool host_capture_position(lua_State *L, lua_Debug *frame, SrcPos *out)
+{
+    lua_getinfo(L, "f", frame);
+    bool is = lua_tocfunction(L, -1) == capture && lua_getupvalue(L, -1, 1);
+    const Host *h = is ? lua_touserdata(L, -1) : NULL;
+    lua_pop(L, is ? 2 : 1);
+    if (!h || !h->capture || !h->capture->end.file) return false;
+    *out = h->capture->end;
+    return true;
+}
+
+/* core.capture(fn, args, names?, user_fn?) -> program. user_fn is what fn calls, for positions. */
 static int capture(lua_State *L)
 {
     Host *h = host_of(L);
+    lua_settop(L, 4);
+    SrcPos end = function_end(L, h, 4);
     lua_settop(L, 3);
     luaL_checktype(L, 1, LUA_TFUNCTION);
     int nargs = host_check_list(L, 2, "capture: the arguments");
@@ -164,6 +196,7 @@ static int capture(lua_State *L)
     lua_toclose(L, 4);
     h->capture = c;
     c->nargs = nargs;
+    c->end = end;
     c->trace.graph->src = host_src(L, h);
     lua_pushvalue(L, 1);
     for (int i = 1; i <= nargs; i++) push_argument(L, h, c, i);

@@ -19,7 +19,11 @@ typedef struct Capture {
     Node *rng;                 /* the hidden input {seed, counter}; NULL: nothing was drawn */
     int streams;               /* drawn so far */
     int nargs;
+    SrcPos end;                /* last line of the user's function; file NULL: unknown */
 } Capture;
+
+/* If the frame is the one of core.capture: where the captured function ends, when known. */
+bool host_capture_position(lua_State *L, lua_Debug *frame, SrcPos *out);
 
 Node *host_capture_node(lua_State *L, Host *h, int arg, Tensor *t);
 /* NULL: ir_assign refused. */

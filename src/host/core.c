@@ -11,6 +11,9 @@ int host_open_core(lua_State *L)
     };
     luaL_checkversion(L);
     lua_settop(L, 0);
+    /* The module survives a cleared package.loaded: classes are made once for each Lua state. */
+    if (lua_getfield(L, LUA_REGISTRYINDEX, "sgl.core") == LUA_TTABLE) return 1;
+    lua_settop(L, 0);
     Host *h = host_open(L);
     lua_newtable(L);
     for (size_t i = 0; i < sizeof LISTS / sizeof *LISTS; i++) {
@@ -28,5 +31,9 @@ int host_open_core(lua_State *L)
     lua_settop(L, 2);
     lua_pushliteral(L, HOST_VERSION);
     lua_setfield(L, 2, "version");
+    lua_pushliteral(L, LUA_RELEASE);
+    lua_setfield(L, 2, "lua_version");
+    lua_pushvalue(L, 2);
+    lua_setfield(L, LUA_REGISTRYINDEX, "sgl.core");
     return 1;
 }

@@ -2,26 +2,31 @@
  *
  * In:   a code and a text, or what a call left in the context's error.
  * Out:  an object raised at the user's position: the innermost frame that is Lua code and not a
- *       chunk of the library (their sources begin with "=sgl/").
+ *       chunk of the library (their sources begin with "=sgl/"). A tail call leaves no frame;
+ *       in a capture, its line is then the last one of the captured function.
  */
 #include <string.h>
-#include "host/host.h"
+#include "host/capture.h"
 
 static const char ERROR[] = "sgl.error";
 
-bool host_position(lua_State *L, lua_Debug *ar)
+SrcPos host_position(lua_State *L, lua_Debug *ar)
 {
     for (int level = 0; lua_getstack(L, level, ar); level++) {
+        SrcPos captured;
         lua_getinfo(L, "Sl", ar);
-        if (ar->currentline > 0 && strncmp(ar->source, "=sgl/", 5) != 0) return true;
+        if (ar->currentline > 0 && strncmp(ar->source, "=sgl/", 5) != 0)
+            return (SrcPos){ar->short_src, ar->currentline};
+        if (*ar->what == 'C' && host_capture_position(L, ar, &captured)) return captured;
     }
-    return false;
+    return (SrcPos){NULL, 0};
 }
 
 Src host_src(lua_State *L, Host *h)
 {
     lua_Debug ar;
-    return host_position(L, &ar) ? base_src(h->cx, ar.short_src, ar.currentline) : 0;
+    SrcPos at = host_position(L, &ar);
+    return at.file ? base_src(h->cx, at.file, at.line) : 0;
 }
 
 /* Raises the message on the top of the stack. */
@@ -37,10 +42,11 @@ static int raise_top(lua_State *L, int code, const char *hint)
         lua_pushstring(L, hint);
         lua_setfield(L, -2, "hint");
     }
-    if (host_position(L, &ar)) {
-        lua_pushstring(L, ar.short_src);
+    SrcPos at = host_position(L, &ar);
+    if (at.file) {
+        lua_pushstring(L, at.file);
         lua_setfield(L, -2, "file");
-        lua_pushinteger(L, ar.currentline);
+        lua_pushinteger(L, at.line);
         lua_setfield(L, -2, "line");
     }
     luaL_setmetatable(L, ERROR);
@@ -113,9 +119,10 @@ static int error_fail(lua_State *L)
 static int error_position(lua_State *L)
 {
     lua_Debug ar;
-    if (!host_position(L, &ar)) return 0;
-    lua_pushstring(L, ar.short_src);
-    lua_pushinteger(L, ar.currentline);
+    SrcPos at = host_position(L, &ar);
+    if (!at.file) return 0;
+    lua_pushstring(L, at.file);
+    lua_pushinteger(L, at.line);
     return 2;
 }
 

@@ -68,7 +68,7 @@ static int graph_tostring(lua_State *L)
 
 static void push_id(lua_State *L, const Node *n)
 {
-    lua_pushfstring(L, "%%%d", (int)n->id + 1);
+    lua_pushfstring(L, "%%%d", (int)n->id);
 }
 
 /* Sizes as integers, expressions over symbols as text. */

@@ -33,10 +33,10 @@ const Node *host_graph_node(lua_State *L, const Graph *g, int arg)
 {
     const char *text = luaL_checkstring(L, arg);
     char *end = NULL;
-    long id = *text == '%' ? strtol(text + 1, &end, 10) : 0;
-    if (id >= 1 && id <= g->nodes.n && !*end) return g->nodes.at[id - 1];
-    host_raise(L, SGL_EARG, NULL, "the graph has no node '%s', it has %%1 to %%%d", text,
-               g->nodes.n);
+    long id = *text == '%' ? strtol(text + 1, &end, 10) : -1;
+    if (id >= 0 && id < g->nodes.n && end > text + 1 && !*end) return g->nodes.at[id];
+    host_raise(L, SGL_EARG, NULL, "the graph has no node '%s', it has %%0 to %%%d", text,
+               g->nodes.n - 1);
     return NULL;
 }
 

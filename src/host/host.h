@@ -46,7 +46,8 @@ void host_class(lua_State *L, const char *name, const luaL_Reg *meta,
 int host_raise(lua_State *L, int code, const char *hint, const char *fmt, ...);
 int host_throw(lua_State *L, Host *h);     /* raises the context's error and clears it */
 int host_fail(lua_State *L, const Err *e); /* pushes nil, message, code; returns 3 */
-bool host_position(lua_State *L, lua_Debug *ar);   /* the user's frame: short_src, currentline */
+SrcPos host_position(lua_State *L, lua_Debug *ar); /* the user's; file is NULL if unknown, or
+                                                      lives as long as *ar and the context */
 Src host_src(lua_State *L, Host *h);
 
 /* args.c: `what` begins the message, such as the name of the op. */

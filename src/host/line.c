@@ -130,6 +130,7 @@ static int plain_line(lua_State *L, const char *prompt)
     fflush(stdout);
     luaL_buffinit(L, &b);
     bool any = false;
+    errno = 0;
     while (fgets(part, sizeof part, stdin)) {
         any = true;
         size_t n = strlen(part);
@@ -137,9 +138,11 @@ static int plain_line(lua_State *L, const char *prompt)
         luaL_addlstring(&b, part, end ? n - 1 : n);
         if (end) break;
     }
-    if (!any) return 0;
-    luaL_pushresult(&b);
-    return 1;
+    bool dropped_line = !any && errno == EINTR && !feof(stdin);
+    if (any) luaL_pushresult(&b);
+    else if (dropped_line) lua_pushboolean(L, 0);
+    clearerr(stdin);
+    return any || dropped_line;
 }
 
 /* line.read(prompt) -> line, nil at the end of input, or false after Ctrl-C */

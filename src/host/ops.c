@@ -21,7 +21,7 @@ static void check_fits(lua_State *L, const char *what, int arg, Dtype t)
     if (!lua_isinteger(L, arg) || DTYPES[t].class != CLASS_INT || t == DT_i64) return;
     lua_Integer v = lua_tointeger(L, arg);
     if (v == (lua_Integer)ir_dtype_round(t, (double)v)) return;
-    host_raise(L, SGL_EARG, "cast the tensor to a wider dtype first, such as t:cast(\"i64\")",
+    host_raise(L, SGL_EARG, "cast the tensor to a wider dtype first, such as t:to(\"i64\")",
                "%s: %I does not fit into %s", what, v, DTYPES[t].name);
 }
 

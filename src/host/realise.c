@@ -114,9 +114,11 @@ static Program *job_program(Job *j, Host *h)
 {
     Program *p = host_cache_find(h->cache, j->key.at, j->key.n);
     if (p) return p;
+    int64_t before = base_mem_stats().live;
     Graph *g = job_graph(j, h->cx);
     p = g ? exec_compile(g) : NULL;
-    if (!p || host_cache_add(h->cx, h->cache, j->key.at, j->key.n, p) < 0) return NULL;
+    int64_t bytes = base_mem_stats().live - before;
+    if (!p || host_cache_add(h->cx, h->cache, j->key.at, j->key.n, p, bytes) < 0) return NULL;
     return p;
 }
 

@@ -1,9 +1,10 @@
-/* tables.c: the op table and the dtypes as Lua tables, and samples from an op's domain: what
- * generated docs and specs are made of.
+/* tables.c: the op table, the dtypes and the passes as Lua tables, and samples from an op's domain:
+ * what generated docs and specs are made of.
  */
 #include <string.h>
 #include "host/tensor.h"
 #include "ir/eval.h"
+#include "pass/pass.h"
 
 static const char *const FAMILIES[] = {
     "unary", "test", "binary", "compare", "select",
@@ -79,6 +80,19 @@ static int dtypes(lua_State *L)
     return 1;
 }
 
+/* core.passes() -> list of {name, doc} in the order of the pipeline */
+static int passes(lua_State *L)
+{
+    lua_newtable(L);
+    for (const Pass *p = PASSES; p->name; p++) {
+        lua_createtable(L, 0, 2);
+        set_string(L, "name", p->name);
+        set_string(L, "doc", p->doc);
+        lua_rawseti(L, -2, p - PASSES + 1);
+    }
+    return 1;
+}
+
 /* core.sample(domain, seed, shape, dtype, bound?) */
 static int sample(lua_State *L)
 {
@@ -101,6 +115,7 @@ static int sample(lua_State *L)
 const luaL_Reg HOST_TABLES[] = {
     {"ops", ops},
     {"dtypes", dtypes},
+    {"passes", passes},
     {"sample", sample},
     {NULL, NULL},
 };

@@ -125,7 +125,7 @@ static int tensor_concat(lua_State *L)
 static void check_assignable(lua_State *L, const Shape *to, const Node *v)
 {
     if (ir_dtype_promote(to->dtype, v->dtype) == to->dtype) return;
-    host_raise(L, SGL_EDTYPE, lua_pushfstring(L, "convert it first: v:cast(\"%s\")",
+    host_raise(L, SGL_EDTYPE, lua_pushfstring(L, "convert it first: v:to(\"%s\")",
                DTYPES[to->dtype].name), "assign: a value of %s does not go into a tensor of %s",
                DTYPES[v->dtype].name, DTYPES[to->dtype].name);
 }

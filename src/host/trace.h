@@ -44,5 +44,6 @@ typedef struct Program Program;
 Cache *host_cache_new(void);
 void host_cache_free(Cache *c);
 Program *host_cache_find(Cache *c, const int64_t *key, int n);
-int host_cache_add(Ctx *cx, Cache *c, const int64_t *key, int n, Program *p);   /* takes p */
+/* Takes p, which holds so many bytes. */
+int host_cache_add(Ctx *cx, Cache *c, const int64_t *key, int n, Program *p, int64_t bytes);
 #endif

@@ -2,11 +2,13 @@
  */
 #include "host/ops.h"
 #include "ir/build.h"
-#include "ir/grad.h"
 
 /* An op whose builder does more than make the node: infers, promotes, drops what is no change.
  * w are the attribute's words. Ops without a row are made by ir_attr_node. */
-typedef struct Builder { Op op; Node *(*build)(int n, Node *const *in, const int64_t *w); } Builder;
+typedef struct Builder {
+    Op op;
+    Node *(*build)(int n, Node *const *in, const int64_t *w);
+} Builder;
 
 static Node *build_reshape(int n, Node *const *in, const int64_t *w)
 {

@@ -14,7 +14,7 @@ typedef struct Reader {
     int table;
     const Shape *x;
     AttrBuf *out;
-    int length;                /* of the last list read; absent lists of ones take it */
+    int length; /* of the last list read; absent lists of ones take it */
 } Reader;
 
 static const char *what(const Reader *r, const AttrField *f)
@@ -57,8 +57,9 @@ static void read_axis(Reader *r, const AttrField *f, int at)
 {
     int exact;
     lua_Integer axis = lua_tointegerx(r->L, at, &exact);
-    if (!exact) host_raise(r->L, SGL_EARG, NULL, "%s must be an axis, got %s", what(r, f),
-                           host_kind(r->L, at));
+    if (!exact)
+        host_raise(r->L, SGL_EARG, NULL, "%s must be an axis, got %s", what(r, f),
+                   host_kind(r->L, at));
     ir_attr_put(r->out, host_check_axis(r->L, OPS[r->op].name, axis, r->x));
 }
 
@@ -119,9 +120,8 @@ typedef struct Kind {
 } Kind;
 
 static const Kind KINDS[] = {
-    {'I', read_int, false, false},  {'F', read_float, false, false},
-    {'T', read_dtype, false, false}, {'A', read_axis, false, true},
-    {'P', read_axes, true, true},   {'L', read_ints, true, false},
+    {'I', read_int, false, false}, {'F', read_float, false, false}, {'T', read_dtype, false, false},
+    {'A', read_axis, false, true}, {'P', read_axes, true, true},    {'L', read_ints, true, false},
     {'D', read_dims, true, false},
 };
 
@@ -141,8 +141,9 @@ static void check_names(const Reader *r)
         bool known = false;
         for (AttrField f; !known && ir_attr_next(&schema, &f);)
             known = strlen(name) == (size_t)f.length && !memcmp(name, f.name, f.length);
-        if (!known) host_raise(L, SGL_EARG, NULL, "%s: unknown attribute '%s' (schema: %s)",
-                               OPS[r->op].name, name, OPS[r->op].attrs);
+        if (!known)
+            host_raise(L, SGL_EARG, NULL, "%s: unknown attribute '%s' (schema: %s)",
+                       OPS[r->op].name, name, OPS[r->op].attrs);
     }
 }
 

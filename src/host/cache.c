@@ -16,15 +16,12 @@ typedef struct Entry {
 
 struct Cache {
     VEC(Entry) entries;
-    Map by_hash;               /* index in entries */
+    Map by_hash; /* index in entries */
     uint64_t clock;
     int64_t bytes;
 };
 
-Cache *host_cache_new(void)
-{
-    return base_mem_zero(1, sizeof(Cache));
-}
+Cache *host_cache_new(void) { return base_mem_zero(1, sizeof(Cache)); }
 
 static void entry_free(Entry *e)
 {
@@ -32,10 +29,18 @@ static void entry_free(Entry *e)
     base_mem_free(e->key);
 }
 
+void host_cache_clear(Cache *c)
+{
+    for (int i = 0; i < c->entries.n; i++) entry_free(&c->entries.at[i]);
+    c->entries.n = 0;
+    c->bytes = 0;
+    base_map_clear(&c->by_hash);
+}
+
 void host_cache_free(Cache *c)
 {
     if (!c) return;
-    for (int i = 0; i < c->entries.n; i++) entry_free(&c->entries.at[i]);
+    host_cache_clear(c);
     vec_free(&c->entries);
     base_map_free(&c->by_hash);
     base_mem_free(c);
@@ -75,12 +80,15 @@ static void cache_trim(Cache *c, int64_t limit)
 int host_cache_add(Ctx *cx, Cache *c, const int64_t *key, int n, Program *p, int64_t bytes)
 {
     size_t size = n * sizeof *key;
-    Entry e = {.hash = base_hash(0, key, size), .used = ++c->clock, .n = n, .program = p,
+    Entry e = {.hash = base_hash(0, key, size),
+               .used = ++c->clock,
+               .n = n,
+               .program = p,
                .key = base_mem_alloc(size)};
     uint64_t old;
     if (base_map_get(&c->by_hash, e.hash, &old)) cache_remove(c, (int)old);
-    if (!e.key || !vec_reserve(&c->entries, c->entries.n + 1)
-        || !base_map_set(&c->by_hash, e.hash, (uint64_t)c->entries.n)) {
+    if (!e.key || !vec_reserve(&c->entries, c->entries.n + 1) ||
+        !base_map_set(&c->by_hash, e.hash, (uint64_t)c->entries.n)) {
         entry_free(&e);
         return base_fail(cx, SGL_ENOMEM, "out of memory for a program");
     }

@@ -96,8 +96,7 @@ Node *host_capture_assign(lua_State *L, Host *h, int arg, Tensor *t, Node *value
 Node *host_capture_rng(Host *h)
 {
     Capture *c = h->capture;
-    if (!c->rng)
-        c->rng = ir_input(c->trace.graph, INPUT_STATE, "rng", DT_i64, 1, (const Dim[]){2});
+    if (!c->rng) c->rng = ir_input(c->trace.graph, INPUT_STATE, "rng", DT_i64, 1, (const Dim[]){2});
     return c->rng;
 }
 

@@ -74,8 +74,7 @@ static int copy_nodes(const Graph *from, const uint8_t *mark, Graph *to, Node **
         if (!mark[id]) continue;
         if (!vec_reserve(&in, n->nin + 1))
             status = base_fail(to->cx, SGL_ENOMEM, "out of memory for a graph");
-        else
-            status = copy_region(from, n->region, mark, to, number);
+        else status = copy_region(from, n->region, mark, to, number);
         if (status < 0) break;
         to->region = number[n->region];
         made[id] = copy_node(n, mark[id], to, made, in.at);

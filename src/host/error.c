@@ -49,6 +49,7 @@ static int raise_top(lua_State *L, int code, const char *hint)
         lua_pushinteger(L, at.line);
         lua_setfield(L, -2, "line");
     }
+    host_open_error(L);
     luaL_setmetatable(L, ERROR);
     return lua_error(L);
 }
@@ -83,7 +84,10 @@ int host_fail(lua_State *L, const Err *e)
 /* The name of a code as a number; an unknown name is the caller's mistake. */
 static int code_of(lua_State *L, int arg)
 {
-    static const struct { const char *name; int code; } CODES[] = {
+    static const struct {
+        const char *name;
+        int code;
+    } CODES[] = {
 #define X(code, number, sentence) {#code, code},
 #include "base/err.def"
 #undef X
@@ -135,8 +139,7 @@ static int error_tostring(lua_State *L)
     if (lua_getfield(L, 1, "file") == LUA_TSTRING && lua_getfield(L, 1, "line") == LUA_TNUMBER)
         lua_pushfstring(L, "%s:%d: %s", lua_tostring(L, 3), (int)lua_tointeger(L, 4),
                         luaL_tolstring(L, 2, NULL));
-    else
-        luaL_tolstring(L, 2, NULL);
+    else luaL_tolstring(L, 2, NULL);
     if (lua_getfield(L, 1, "hint") != LUA_TSTRING) {
         lua_pop(L, 1);
         return 1;

@@ -14,8 +14,8 @@ static void check_history(lua_State *L, Host *h, const Node *loss, int n, Node *
     uint8_t *mark = host_scratch(L, g->nodes.n, 1);
     ir_reachable(g, 1, (Node *const[]){(Node *)loss}, mark);
     for (int i = 0; i < g->inputs.n; i++)
-        cut |= mark[g->inputs.at[i].node->id] && g->inputs.at[i].name
-               && !strcmp(g->inputs.at[i].name, TRACE_CUT);
+        cut |= mark[g->inputs.at[i].node->id] && g->inputs.at[i].name &&
+               !strcmp(g->inputs.at[i].name, TRACE_CUT);
     for (int i = 0; i < n; i++) apart |= !mark[wrt[i]->id];
     if (cut && apart && !h->capture)
         host_raise(L, SGL_EGRAD, "take the gradient inside sgl.compile, or sooner after the loss",
@@ -56,7 +56,11 @@ static int grad(lua_State *L)
 
 /* An open region. It pins its trace, and closes as a to-be-closed variable, so also when an error
  * passes through. A capture that ends first takes its regions with it. */
-typedef struct Open { Trace *trace; Graph *graph; uint32_t number; } Open;
+typedef struct Open {
+    Trace *trace;
+    Graph *graph;
+    uint32_t number;
+} Open;
 
 static void region_end(Host *h, Open *o, Node *out)
 {

@@ -3,7 +3,6 @@
  * Holds: a graph in a handle never changes; what would change it works on a copy.
  */
 #include <string.h>
-#include "exec/program.h"
 #include "host/graph.h"
 #include "host/ops.h"
 #include "ir/eval.h"
@@ -34,10 +33,7 @@ GraphBox *host_graph_check(lua_State *L)
     return b;
 }
 
-static Graph *check_graph(lua_State *L)
-{
-    return host_graph_check(L)->graph;
-}
+static Graph *check_graph(lua_State *L) { return host_graph_check(L)->graph; }
 
 static int graph_text(lua_State *L)
 {
@@ -66,10 +62,7 @@ static int graph_tostring(lua_State *L)
     return 1;
 }
 
-static void push_id(lua_State *L, const Node *n)
-{
-    lua_pushfstring(L, "%%%d", (int)n->id);
-}
+static void push_id(lua_State *L, const Node *n) { lua_pushfstring(L, "%%%d", (int)n->id); }
 
 /* Sizes as integers, expressions over symbols as text. */
 static void push_node_dims(lua_State *L, const Node *n)
@@ -258,8 +251,7 @@ static Graph *pending_part(const Trace *tr, int n, Node *const *roots, uint8_t *
     for (int i = 0; i < n; i++) mark[roots[i]->id] = COPY_NODE;
     host_copy_mark(tr->graph, tr, mark);
     int status = host_copy(tr->graph, mark, g, made);
-    for (int i = 0; i < n && status == SGL_OK; i++)
-        status = ir_output(g, made[roots[i]->id], NULL);
+    for (int i = 0; i < n && status == SGL_OK; i++) status = ir_output(g, made[roots[i]->id], NULL);
     if (status == SGL_OK) return g;
     ir_graph_free(g);
     return NULL;

@@ -7,7 +7,10 @@
 #include "ir/eval.h"
 
 /* Arrays of the reference interpreter, freed by Lua also when an error passes through. */
-typedef struct Arrays { int n; RefArray at[]; } Arrays;
+typedef struct Arrays {
+    int n;
+    RefArray at[];
+} Arrays;
 
 static int arrays_gc(lua_State *L)
 {
@@ -79,8 +82,7 @@ static Arrays *input_arrays(lua_State *L, Host *h, const Graph *g)
         check_input(L, g, i, s);
         if (ir_ref_alloc(&a->at[i], s->dtype, s->rank, s->dims) < 0)
             host_raise(L, SGL_ENOMEM, NULL, "eval: out of memory");
-        for (int64_t e = 0; e < s->count; e++)
-            a->at[i].at[e] = ir_dtype_load(s->dtype, s->data, e);
+        for (int64_t e = 0; e < s->count; e++) a->at[i].at[e] = ir_dtype_load(s->dtype, s->data, e);
     }
     return a;
 }
@@ -129,7 +131,9 @@ static int graph_eval(lua_State *L)
 }
 
 /* A program that lives for one run. */
-typedef struct Once { Program *program; } Once;
+typedef struct Once {
+    Program *program;
+} Once;
 
 static int once_gc(lua_State *L)
 {

@@ -8,7 +8,7 @@
 #include "host/host.h"
 #include "host/trace.h"
 
-static const char KEY;          /* its address is the host's key in the registry */
+static const char KEY; /* its address is the host's key in the registry */
 
 static int host_end(lua_State *L)
 {

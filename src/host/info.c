@@ -1,6 +1,5 @@
 /* info.c: what Lua can ask of the engine and set: settings, memory, the machine, time.
  */
-#include <string.h>
 #include <unistd.h>
 #include "base/clock.h"
 #include "exec/storage.h"
@@ -19,11 +18,12 @@ static void push_knob_value(lua_State *L, Host *h, KnobId id)
     lua_remove(L, -2);
 }
 
-/* Settings that compiled programs have baked in, or that live objects of the context depend on.
- * The pool is made again at its next use. */
+/* What was made from the old value is made again at its next use: the pool, and cached programs,
+ * which keep their instruction set. */
 static void knob_applied(Host *h, KnobId id)
 {
     if (id == KNOB_fail_alloc) base_mem_fail_at(h->cx->knobs.value[id]);
+    if (id == KNOB_isa) host_cache_clear(h->cache);
     if (id != KNOB_threads) return;
     base_pool_free(h->cx->pool);
     h->cx->pool = NULL;
@@ -85,8 +85,14 @@ static int memory(lua_State *L)
     Host *h = host_of(L);
     host_trace_idle(h);
     MemStats m = base_mem_stats();
-    const struct { const char *name; int64_t value; } FIELDS[] = {
-        {"live", m.live}, {"peak", m.peak}, {"count", m.count}, {"blocks", m.blocks},
+    const struct {
+        const char *name;
+        int64_t value;
+    } FIELDS[] = {
+        {"live", m.live},
+        {"peak", m.peak},
+        {"count", m.count},
+        {"blocks", m.blocks},
         {"tensors", exec_storage_live_bytes()},
     };
     lua_newtable(L);
@@ -157,8 +163,15 @@ static int nearest(lua_State *L)
 }
 
 const luaL_Reg HOST_INFO[] = {
-    {"knob", knob},         {"knobs", knobs},           {"memory", memory},
-    {"isa", isa},           {"threads", threads},       {"fail_alloc", fail_alloc},
-    {"nearest", nearest},   {"clock", clock_seconds},   {"isatty", is_terminal},
-    {"interrupted", interrupted}, {NULL, NULL},
+    {"knob", knob},
+    {"knobs", knobs},
+    {"memory", memory},
+    {"isa", isa},
+    {"threads", threads},
+    {"fail_alloc", fail_alloc},
+    {"nearest", nearest},
+    {"clock", clock_seconds},
+    {"isatty", is_terminal},
+    {"interrupted", interrupted},
+    {NULL, NULL},
 };

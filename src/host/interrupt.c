@@ -8,7 +8,7 @@
 #include "host/host.h"
 
 static lua_State *volatile armed;
-static volatile int *volatile flag;       /* Ctx.interrupted of the armed state's host, if any */
+static volatile int *volatile flag; /* Ctx.interrupted of the armed state's host, if any */
 
 static void on_signal(int signal_number);
 
@@ -31,13 +31,11 @@ static void on_signal(int signal_number)
     (void)signal_number;
     install(SIG_DFL);
     if (flag) *flag = 1;
-    if (armed) lua_sethook(armed, stop, LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
+    if (armed)
+        lua_sethook(armed, stop, LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
 }
 
-void host_interrupt_watch(Ctx *cx)
-{
-    flag = armed && cx ? &cx->interrupted : NULL;
-}
+void host_interrupt_watch(Ctx *cx) { flag = armed && cx ? &cx->interrupted : NULL; }
 
 void host_interrupt_arm(lua_State *L, bool on)
 {

@@ -149,8 +149,11 @@ static SafeTensor *check_named(lua_State *L, Host *h, int n)
         lua_rawgeti(L, -1, 1);
         lua_rawgeti(L, -2, 2);
         const Storage *s = host_tensor_value(L, h, lua_gettop(L), "save");
-        list[i] = (SafeTensor){.name = luaL_checkstring(L, -2), .dtype = s->dtype,
-                               .rank = s->rank, .data = s->data, .bytes = s->bytes};
+        list[i] = (SafeTensor){.name = luaL_checkstring(L, -2),
+                               .dtype = s->dtype,
+                               .rank = s->rank,
+                               .data = s->data,
+                               .bytes = s->bytes};
         memcpy(list[i].dims, s->dims, s->rank * sizeof *s->dims);
         lua_pop(L, 3);
     }

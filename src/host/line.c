@@ -25,12 +25,12 @@ static struct Editor {
     void (*stifle_history)(int lines);
     char **(*completion_matches)(const char *text, char *(*next)(const char *, int));
     char **line_buffer;
-    char ***completion;        /* rl_attempted_completion_function, as a place for a pointer */
+    char ***completion; /* rl_attempted_completion_function, as a place for a pointer */
     int *append_character;
     const char **break_characters;
 } editor;
 
-static lua_State *completing;           /* whose function at COMPLETE gives the candidates */
+static lua_State *completing; /* whose function at COMPLETE gives the candidates */
 static const char COMPLETE;
 static sigjmp_buf dropped;
 
@@ -44,7 +44,10 @@ static bool find(void *library, const char *name, void *place, size_t size)
 static bool load_editor(void)
 {
     void *library = dlopen("libedit.so.2", RTLD_NOW | RTLD_LOCAL);
-    const struct { const char *name; void *place; } SYMBOLS[] = {
+    const struct {
+        const char *name;
+        void *place;
+    } SYMBOLS[] = {
         {"readline", &editor.readline},
         {"add_history", &editor.add_history},
         {"read_history", &editor.read_history},
@@ -201,8 +204,8 @@ static int line_save(lua_State *L)
 }
 
 static const luaL_Reg LINE[] = {
-    {"open", line_open}, {"read", line_read}, {"remember", line_remember}, {"save", line_save},
-    {NULL, NULL},
+    {"open", line_open}, {"read", line_read}, {"remember", line_remember},
+    {"save", line_save}, {NULL, NULL},
 };
 
 int host_open_line(lua_State *L)

@@ -17,7 +17,7 @@ static const char *program = "sgl";
 
 /* What the options before the script ask for; the actions among them run later, in order. */
 typedef struct Options {
-    int script;                /* index in argv of the script; 0: none */
+    int script; /* index in argv of the script; 0: none */
     bool interactive, version, ignore_environment, execute, help;
 } Options;
 
@@ -58,9 +58,14 @@ static void print_help(void)
 
 static void bad_option(const char *option)
 {
-    fprintf(stderr, "%s: unrecognized option '%s'\n"
-            "usage: %s [options] [script [args]]        (sgl --help lists the options)\n",
-            program, option, program);
+    Err e = {0};
+    bool bare = (option[1] == 'e' || option[1] == 'l') && !option[2];
+    if (option[1] == '-') base_knob_find(option + 2, &e);
+    if (e.code) fprintf(stderr, "%s: %s\n", program, e.text);
+    else if (bare) fprintf(stderr, "%s: '%s' needs argument\n", program, option);
+    else fprintf(stderr, "%s: unrecognized option '%s'\n", program, option);
+    fprintf(stderr, "usage: %s [options] [script [args]]        (%s --help lists the options)\n",
+            program, program);
 }
 
 /* --name=value or --name value: becomes a variable of the environment, which the engine reads
@@ -147,10 +152,9 @@ static bool scan(char **argv, Options *o)
     return true;
 }
 
-/* The table arg: the script at 0, its arguments behind it, everything else before it. */
+/* The table arg: at 0 the script, or without one the program; arguments follow it. */
 static void make_arg(lua_State *L, char **argv, int argc, int script)
 {
-    if (script == 0) script = argc;
     lua_createtable(L, argc - script, script + 1);
     for (int i = 0; i < argc; i++) {
         lua_pushstring(L, argv[i]);
@@ -197,12 +201,12 @@ static bool run_options(lua_State *L, char **argv, int end)
     for (int i = 1; i < end; i++) {
         const char *word = argv[i];
         if (word[1] == 'W') lua_warning(L, "@on", 0);
-        if (word[1] == '-' && !strchr(word, '=') && strcmp(word, "--help") != 0
-            && strcmp(word, "--version") != 0) i++;
+        if (word[1] == '-' && !strchr(word, '=') && strcmp(word, "--help") != 0 &&
+            strcmp(word, "--version") != 0)
+            i++;
         if (word[1] != 'e' && word[1] != 'l') continue;
         const char *text = word[2] ? word + 2 : argv[++i];
-        bool fine = word[1] == 'e' ? run_string(L, text, "=(command line)")
-                                   : run_require(L, text);
+        bool fine = word[1] == 'e' ? run_string(L, text, "=(command line)") : run_require(L, text);
         if (!fine) return false;
     }
     return true;

@@ -110,8 +110,11 @@ static int op_operator(lua_State *L)
     return 1;
 }
 
-static const struct { const char *event; Op op; } OPERATORS[] = {
-    {"__add", OP_add}, {"__sub", OP_sub}, {"__mul", OP_mul}, {"__div", OP_div},
+static const struct {
+    const char *event;
+    Op op;
+} OPERATORS[] = {
+    {"__add", OP_add}, {"__sub", OP_sub}, {"__mul", OP_mul},       {"__div", OP_div},
     {"__mod", OP_mod}, {"__pow", OP_pow}, {"__idiv", OP_floordiv}, {"__unm", OP_neg},
 };
 

@@ -11,13 +11,13 @@
 
 typedef struct Prog {
     Owned owned;
-    Program *program;          /* NULL: closed */
+    Program *program; /* NULL: closed */
     int nargs, nin, nout;
-    Tensor **state;            /* by input: anchored in the uservalue; NULL: argument or rng */
-    bool *assigned;            /* by input */
-    int rng;                   /* its input, or -1 */
-    Tensor **wanted;           /* during a run: tensors whose values are needed */
-    Storage **in, **out;       /* during a run: references */
+    Tensor **state;      /* by input: anchored in the uservalue; NULL: argument or rng */
+    bool *assigned;      /* by input */
+    int rng;             /* its input, or -1 */
+    Tensor **wanted;     /* during a run: tensors whose values are needed */
+    Storage **in, **out; /* during a run: references */
 } Prog;
 
 static void release(Storage **list, int n)
@@ -183,10 +183,17 @@ static void push_passes(lua_State *L, const PassTimes *times)
 static int prog_info(lua_State *L)
 {
     const ProgramInfo *info = exec_program_info(prog_check(L)->program);
-    const struct { const char *name; int64_t value; } FIELDS[] = {
-        {"nodes", info->nodes}, {"groups", info->groups}, {"kernels", info->kernels},
-        {"steps", info->steps}, {"dots", info->dots},
-        {"arena_bytes", (int64_t)info->arena_bytes}, {"bytes", (int64_t)info->bytes},
+    const struct {
+        const char *name;
+        int64_t value;
+    } FIELDS[] = {
+        {"nodes", info->nodes},
+        {"groups", info->groups},
+        {"kernels", info->kernels},
+        {"steps", info->steps},
+        {"dots", info->dots},
+        {"arena_bytes", (int64_t)info->arena_bytes},
+        {"bytes", (int64_t)info->bytes},
     };
     lua_newtable(L);
     for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++) {

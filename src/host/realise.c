@@ -15,11 +15,11 @@ typedef VEC(int64_t) Words;
 typedef struct Job {
     Trace *trace;
     Graph *graph;
-    uint8_t *mark;             /* by node id: COPY_* */
-    bool *wanted;              /* by node id */
-    int32_t *number;           /* by node id: position in the part */
+    uint8_t *mark;   /* by node id: COPY_* */
+    bool *wanted;    /* by node id */
+    int32_t *number; /* by node id: position in the part */
     Words key;
-    VEC(Storage *) in;         /* borrowed from the trace */
+    VEC(Storage *) in; /* borrowed from the trace */
     VEC(Node *) outs;
     Storage **out;
 } Job;
@@ -72,8 +72,8 @@ static bool key_node(Job *j, const Node *n)
 {
     if (j->mark[n->id] == COPY_INPUT) {
         int64_t head[] = {-1, n->dtype, n->rank};
-        return key_words(&j->key, 3, head) && key_words(&j->key, n->rank, n->dims)
-               && vec_push(&j->in, host_trace_value(j->trace, n));
+        return key_words(&j->key, 3, head) && key_words(&j->key, n->rank, n->dims) &&
+               vec_push(&j->in, host_trace_value(j->trace, n));
     }
     int64_t head[] = {n->op, j->wanted[n->id], n->nin, n->nattr,
                       ir_op(n)->family == FAM_index ? n->src : 0};
@@ -172,8 +172,9 @@ Storage *host_tensor_value(lua_State *L, Host *h, int arg, const char *what)
     Tensor *t = host_tensor_check(L, h, arg, what);
     if (t->storage) return t->storage;
     if (h->capture && t->trace != h->pending)
-        host_raise(L, SGL_ESTATE, "return the tensor from the step, or compute it outside "
-                   "sgl.compile", "%s: the value is not known while the step is captured", what);
+        host_raise(L, SGL_ESTATE,
+                   "return the tensor from the step, or compute it outside sgl.compile",
+                   "%s: the value is not known while the step is captured", what);
     base_err_clear(&h->cx->err);
     if (host_realise(h, 1, &t) < 0) host_throw(L, h);
     host_hint_memory(L, h);

@@ -25,7 +25,9 @@ static int panic(lua_State *L)
 }
 
 /* What was said last about warnings; their pieces come one by one. */
-typedef struct Warnings { bool on, inside; } Warnings;
+typedef struct Warnings {
+    bool on, inside;
+} Warnings;
 
 static void warn(void *ud, const char *message, int more)
 {
@@ -35,8 +37,8 @@ static void warn(void *ud, const char *message, int more)
         if (!strcmp(message, "@off")) w->on = false;
         return;
     }
-    if (w->on) fprintf(stderr, "%s%s%s", w->inside ? "" : "Lua warning: ", message,
-                       more ? "" : "\n");
+    if (w->on)
+        fprintf(stderr, "%s%s%s", w->inside ? "" : "Lua warning: ", message, more ? "" : "\n");
     w->inside = more;
 }
 
@@ -55,8 +57,7 @@ static int add_traceback(lua_State *L)
     const char *message = lua_tostring(L, 1);
     if (!message && luaL_callmeta(L, 1, "__tostring") && lua_type(L, -1) == LUA_TSTRING)
         message = lua_tostring(L, -1);
-    if (!message)
-        message = lua_pushfstring(L, "(error object is a %s value)", luaL_typename(L, 1));
+    if (!message) message = lua_pushfstring(L, "(error object is a %s value)", luaL_typename(L, 1));
     luaL_traceback(L, L, message, 1);
     return 1;
 }

@@ -4,7 +4,8 @@
 #define SGL_HOST_STATE_H
 #include <lua.h>
 
-lua_State *host_state_new(void);      /* memory from base_mem, warnings to stderr; NULL: no memory */
+/* Memory from base_mem, warnings to stderr. NULL: no memory. */
+lua_State *host_state_new(void);
 
 /* Calls the function below `nargs` arguments, Ctrl-C armed; on an error the traceback is added to
  * its message. Returns Lua's status. */

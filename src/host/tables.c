@@ -7,13 +7,17 @@
 #include "pass/pass.h"
 
 static const char *const FAMILIES[] = {
-    "unary", "test", "binary", "compare", "select",
-    "leaf", "cast", "movement", "reduce", "dot", "index",
+    [FAM_unary] = "unary",     [FAM_test] = "test",         [FAM_binary] = "binary",
+    [FAM_compare] = "compare", [FAM_select] = "select",     [FAM_leaf] = "leaf",
+    [FAM_cast] = "cast",       [FAM_movement] = "movement", [FAM_reduce] = "reduce",
+    [FAM_dot] = "dot",         [FAM_index] = "index",
 };
 
 static const char *const DOMAINS[] = {
-    "none", "real", "nonzero", "positive", "unit", "broken", "apart", "smallint",
-    "anything", "index", "rngstate", NULL,
+    [DOM_NONE] = "none",         [DOM_REAL] = "real",         [DOM_NONZERO] = "nonzero",
+    [DOM_POSITIVE] = "positive", [DOM_UNIT] = "unit",         [DOM_BROKEN] = "broken",
+    [DOM_APART] = "apart",       [DOM_SMALLINT] = "smallint", [DOM_ANYTHING] = "anything",
+    [DOM_INDEX] = "index",       [DOM_RNGSTATE] = "rngstate", NULL,
 };
 
 static void set_string(lua_State *L, const char *key, const char *value)
@@ -25,8 +29,13 @@ static void set_string(lua_State *L, const char *key, const char *value)
 /* Classes of dtypes as a list of names. */
 static void push_classes(lua_State *L, int classes)
 {
-    static const struct { int bit; const char *name; } CLASSES[] = {
-        {CLASS_BOOL, "bool"}, {CLASS_INT, "int"}, {CLASS_FLOAT, "float"},
+    static const struct {
+        int bit;
+        const char *name;
+    } CLASSES[] = {
+        {CLASS_BOOL, "bool"},
+        {CLASS_INT, "int"},
+        {CLASS_FLOAT, "float"},
     };
     lua_newtable(L);
     for (size_t i = 0; i < sizeof CLASSES / sizeof *CLASSES; i++) {
@@ -70,9 +79,10 @@ static int dtypes(lua_State *L)
         const DtypeInfo *info = &DTYPES[t];
         lua_createtable(L, 0, 3);
         set_string(L, "name", info->name);
-        set_string(L, "class", info->class == CLASS_BOOL  ? "bool"
-                               : info->class == CLASS_INT ? "int"
-                                                          : "float");
+        set_string(L, "class",
+                   info->class == CLASS_BOOL  ? "bool"
+                   : info->class == CLASS_INT ? "int"
+                                              : "float");
         lua_pushinteger(L, (lua_Integer)info->bytes);
         lua_setfield(L, -2, "bytes");
         lua_rawseti(L, -2, t + 1);
@@ -113,9 +123,5 @@ static int sample(lua_State *L)
 }
 
 const luaL_Reg HOST_TABLES[] = {
-    {"ops", ops},
-    {"dtypes", dtypes},
-    {"passes", passes},
-    {"sample", sample},
-    {NULL, NULL},
+    {"ops", ops}, {"dtypes", dtypes}, {"passes", passes}, {"sample", sample}, {NULL, NULL},
 };

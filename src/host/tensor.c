@@ -7,7 +7,7 @@
 #include "host/tensor.h"
 #include "host/trace.h"
 
-enum { HINT_BYTES = 1 << 16 };   /* smaller amounts wait until they add up */
+enum { HINT_BYTES = 1 << 16 }; /* smaller amounts wait until they add up */
 
 void host_tensor_detach(Tensor *t)
 {
@@ -82,15 +82,16 @@ static void check_alive(lua_State *L, const Tensor *t, const char *what)
     if (t->life == TENSOR_CLOSED)
         host_raise(L, SGL_ECLOSED, NULL, "%s: the tensor is closed", what);
     if (t->life == TENSOR_ESCAPED)
-        host_raise(L, SGL_ESTATE, "return the tensor from the step, or assign it to a tensor made "
-                   "outside", "%s: the tensor belongs to a captured step that is over", what);
+        host_raise(L, SGL_ESTATE,
+                   "return the tensor from the step, or assign it to a tensor made outside",
+                   "%s: the tensor belongs to a captured step that is over", what);
 }
 
 Tensor *host_tensor_check(lua_State *L, Host *h, int arg, const char *what)
 {
     Tensor *t = host_tensor_at(L, h, arg);
-    if (!t) host_raise(L, SGL_EARG, NULL, "%s: a tensor is needed, got %s", what,
-                       host_kind(L, arg));
+    if (!t)
+        host_raise(L, SGL_EARG, NULL, "%s: a tensor is needed, got %s", what, host_kind(L, arg));
     check_alive(L, t, what);
     return t;
 }
@@ -102,8 +103,9 @@ Tensor **host_tensor_list(lua_State *L, Host *h, int arg, const char *what, int 
     for (int i = 0; i < *n; i++) {
         lua_rawgeti(L, arg, i + 1);
         list[i] = host_tensor_at(L, h, -1);
-        if (!list[i]) host_raise(L, SGL_EARG, NULL, "%s: element %d must be a tensor, got %s",
-                                 what, i + 1, host_kind(L, -1));
+        if (!list[i])
+            host_raise(L, SGL_EARG, NULL, "%s: element %d must be a tensor, got %s", what, i + 1,
+                       host_kind(L, -1));
         check_alive(L, list[i], what);
         lua_pop(L, 1);
     }

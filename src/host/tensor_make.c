@@ -11,11 +11,11 @@
 /* Where a walk is: indices of the tables it is in. */
 typedef struct Walk {
     lua_State *L;
-    Shape shape;               /* dims found by the first walk */
-    int class;                 /* highest class of a value so far */
+    Shape shape; /* dims found by the first walk */
+    int class;   /* highest class of a value so far */
     int64_t at[OP_MAX_RANK];
-    Storage *to;               /* second walk */
-    int64_t next;              /* element to be stored */
+    Storage *to;  /* second walk */
+    int64_t next; /* element to be stored */
 } Walk;
 
 static const char *place(Walk *w, int depth)
@@ -52,8 +52,9 @@ static int value_class(Walk *w, int depth)
     int type = lua_type(w->L, -1);
     if (type == LUA_TBOOLEAN) return CLASS_BOOL;
     if (type == LUA_TNUMBER) return lua_isinteger(w->L, -1) ? CLASS_INT : CLASS_FLOAT;
-    host_raise(w->L, SGL_EARG, NULL, "tensor: value%s must be a number, a boolean or a table, "
-               "got %s", place(w, depth), host_kind(w->L, -1));
+    host_raise(w->L, SGL_EARG, NULL,
+               "tensor: value%s must be a number, a boolean or a table, got %s", place(w, depth),
+               host_kind(w->L, -1));
     return 0;
 }
 

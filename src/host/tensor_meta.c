@@ -28,8 +28,13 @@ static int push_rank(lua_State *L, const Shape *s)
     return 1;
 }
 
-static const struct { const char *name; int (*push)(lua_State *, const Shape *); } PROPERTIES[] = {
-    {"shape", push_shape}, {"dtype", push_dtype}, {"ndim", push_rank},
+static const struct {
+    const char *name;
+    int (*push)(lua_State *, const Shape *);
+} PROPERTIES[] = {
+    {"shape", push_shape},
+    {"dtype", push_dtype},
+    {"ndim", push_rank},
 };
 
 static int unknown_name(lua_State *L, const char *name)
@@ -71,10 +76,7 @@ static int tensor_index(lua_State *L)
     return unknown_name(L, name);
 }
 
-static int tensor_newindex(lua_State *L)
-{
-    return call_method(L, "__setitem", 0);
-}
+static int tensor_newindex(lua_State *L) { return call_method(L, "__setitem", 0); }
 
 static int tensor_len(lua_State *L)
 {
@@ -97,8 +99,9 @@ static int tensor_tostring(lua_State *L)
 
 static int refuse(lua_State *L, const char *sign, const char *method)
 {
-    return host_raise(L, SGL_EARG, method, "'%s' does not work on tensors: Lua would turn the "
-                      "result into one boolean", sign);
+    return host_raise(L, SGL_EARG, method,
+                      "'%s' does not work on tensors: Lua would turn the result into one boolean",
+                      sign);
 }
 
 static int tensor_eq(lua_State *L)
@@ -106,15 +109,9 @@ static int tensor_eq(lua_State *L)
     return refuse(L, "==", "use t:eq(u) for the elements, rawequal(t, u) for identity");
 }
 
-static int tensor_lt(lua_State *L)
-{
-    return refuse(L, "<", "use t:lt(u) or t:gt(u)");
-}
+static int tensor_lt(lua_State *L) { return refuse(L, "<", "use t:lt(u) or t:gt(u)"); }
 
-static int tensor_le(lua_State *L)
-{
-    return refuse(L, "<=", "use t:le(u) or t:ge(u)");
-}
+static int tensor_le(lua_State *L) { return refuse(L, "<=", "use t:le(u) or t:ge(u)"); }
 
 static int tensor_concat(lua_State *L)
 {
@@ -125,9 +122,10 @@ static int tensor_concat(lua_State *L)
 static void check_assignable(lua_State *L, const Shape *to, const Node *v)
 {
     if (ir_dtype_promote(to->dtype, v->dtype) == to->dtype) return;
-    host_raise(L, SGL_EDTYPE, lua_pushfstring(L, "convert it first: v:to(\"%s\")",
-               DTYPES[to->dtype].name), "assign: a value of %s does not go into a tensor of %s",
-               DTYPES[v->dtype].name, DTYPES[to->dtype].name);
+    host_raise(L, SGL_EDTYPE,
+               lua_pushfstring(L, "convert it first: v:to(\"%s\")", DTYPES[to->dtype].name),
+               "assign: a value of %s does not go into a tensor of %s", DTYPES[v->dtype].name,
+               DTYPES[to->dtype].name);
 }
 
 /* The value at 2 as a node of the type of `to`. */
@@ -162,10 +160,14 @@ static int tensor_assign(lua_State *L)
 }
 
 static const luaL_Reg META[] = {
-    {"__index", tensor_index},       {"__newindex", tensor_newindex},
-    {"__len", tensor_len},           {"__tostring", tensor_tostring},
-    {"__eq", tensor_eq},             {"__lt", tensor_lt},
-    {"__le", tensor_le},             {"__concat", tensor_concat},
+    {"__index", tensor_index},
+    {"__newindex", tensor_newindex},
+    {"__len", tensor_len},
+    {"__tostring", tensor_tostring},
+    {"__eq", tensor_eq},
+    {"__lt", tensor_lt},
+    {"__le", tensor_le},
+    {"__concat", tensor_concat},
     {NULL, NULL},
 };
 

@@ -69,8 +69,8 @@ static int64_t weight(const Trace *tr)
 static int trace_move(Trace *old, Trace *new, Node *const *made)
 {
     for (int id = 0; id < old->value.n; id++)
-        if (old->value.at[id] && made[id]
-            && host_trace_store(new, made[id], old->value.at[id]) < 0) return SGL_ENOMEM;
+        if (old->value.at[id] && made[id] && host_trace_store(new, made[id], old->value.at[id]) < 0)
+            return SGL_ENOMEM;
     for (uint32_t i = 0; i < old->leaf.cap; i++) {
         if (!old->leaf.used[i] || !made[old->leaf.slot[i].value]) continue;
         if (!base_map_set(&new->leaf, old->leaf.slot[i].key, made[old->leaf.slot[i].value]->id))
@@ -91,12 +91,12 @@ static void trace_compact(Host *h)
     uint8_t *mark = base_mem_zero(n + 1, 1);
     Node **made = base_mem_zero(n + 1, sizeof *made);
     bool moved = false;
-    if (new && mark && made && host_trace_init(new, h->cx) == SGL_OK) {
+    if (new &&mark && made &&host_trace_init(new, h->cx) == SGL_OK) {
         for (const Tensor *t = old->handles.next; t != &old->handles; t = t->next)
             mark[t->node->id] = COPY_NODE;
         host_copy_mark(old->graph, NULL, mark);
-        moved = host_copy(old->graph, mark, new->graph, made) == SGL_OK
-                && trace_move(old, new, made) == SGL_OK;
+        moved = host_copy(old->graph, mark, new->graph, made) == SGL_OK &&
+                trace_move(old, new, made) == SGL_OK;
     }
     base_mem_free(mark);
     base_mem_free(made);
@@ -179,8 +179,8 @@ static Node *leaf_node(Trace *tr, Tensor *t)
     uint64_t id;
     if (base_map_get(&tr->leaf, t->id, &id)) return tr->graph->nodes.at[id];
     const Storage *s = t->storage;
-    Node *n = ir_input(tr->graph, INPUT_STATE, t->cut ? TRACE_CUT : NULL, s->dtype, s->rank,
-                       s->dims);
+    Node *n =
+        ir_input(tr->graph, INPUT_STATE, t->cut ? TRACE_CUT : NULL, s->dtype, s->rank, s->dims);
     if (!n || host_trace_store(tr, n, t->storage) < 0) return NULL;
     if (base_map_set(&tr->leaf, t->id, n->id)) return n;
     base_fail(tr->graph->cx, SGL_ENOMEM, "out of memory for a graph");
@@ -190,7 +190,7 @@ static Node *leaf_node(Trace *tr, Tensor *t)
 Node *host_node(lua_State *L, Host *h, int arg, const char *what)
 {
     Tensor *t = host_tensor_check(L, h, arg, what);
-    Node *n = h->capture  ? host_capture_node(L, h, arg, t)
+    Node *n = h->capture ? host_capture_node(L, h, arg, t)
               : t->trace ? t->node
                          : leaf_node(h->pending, t);
     if (!n) host_throw(L, h);

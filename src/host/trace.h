@@ -42,6 +42,7 @@ Graph *host_copy_whole(const Graph *from);       /* outputs and assigns too; NUL
 typedef struct Cache Cache;
 typedef struct Program Program;
 Cache *host_cache_new(void);
+void host_cache_clear(Cache *c);
 void host_cache_free(Cache *c);
 Program *host_cache_find(Cache *c, const int64_t *key, int n);
 /* Takes p, which holds so many bytes. */

@@ -137,7 +137,7 @@ test: deps             ## install what is missing, build, run every spec
 bench: all             ## run the benchmarks
 	@for f in bench/*.lua; do echo "== $$f"; $(B)/sgl $$f || exit 1; done
 
-docs: all              ## write docs/api.md and lua/sgl.d.lua from the tables of the functions
+docs: all              ## write the generated pages, annotations and outputs of examples
 	$(B)/sgl scripts/api.lua
 
 clean:                 ## remove the build folders

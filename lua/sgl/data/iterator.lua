@@ -17,7 +17,7 @@ api.class(dataset.root, "Stream", {
 }, Stream)
 
 api.fn(dataset.root, "iterator", {
-  doc = "Batches from a Lua function: fn(epoch) returns an iterator over samples x, y, …",
+  doc = "Batches from a Lua function: fn(epoch) returns an iterator over samples.",
   args = { { "fn", "function" } }, returns = "Stream",
 }, function(fn) return setmetatable({ fn = fn, epoch = 0 }, Stream) end)
 

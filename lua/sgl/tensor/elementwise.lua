@@ -129,7 +129,7 @@ composite("logsigmoid", "log(sigmoid(x)), finite for every finite x.",
 composite("mish", "x * tanh(softplus(x)).", function(x) return x * softplus(x):tanh() end)
 composite("hardtanh", "x kept between low and high.",
   function(x, o) return x:maximum(o.low):minimum(o.high) end,
-  { { "low", "number", -1 }, { "high", "number", 1 } })
+  { { "low", "number", -1, "the least" }, { "high", "number", 1, "the largest" } })
 composite("relu6", "x kept between 0 and 6.", function(x) return x:maximum(0):minimum(6) end)
 composite("leaky_relu", "x, or slope * x below 0.",
   function(x, o) return x:ge(0):where(x, x * o.slope) end,
@@ -137,7 +137,7 @@ composite("leaky_relu", "x, or slope * x below 0.",
 -- The exponential is taken of min(x, 0): the side that `where` drops cannot overflow.
 composite("elu", "x, or alpha * (exp(x) - 1) below 0.",
   function(x, o) return x:gt(0):where(x, x:minimum(0):expm1() * o.alpha) end,
-  { { "alpha", "number", 1 } })
+  { { "alpha", "number", 1, "how far below 0 it goes" } })
 composite("softsign", "x / (1 + |x|).", function(x) return x / (x:abs() + 1) end)
 
 -- |a - b| <= atol + rtol * |b| for each element, equal infinities being close.

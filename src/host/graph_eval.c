@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "exec/program.h"
+#include "host/debug.h"
 #include "host/graph.h"
 #include "ir/eval.h"
 
@@ -185,7 +186,7 @@ static int graph_run(lua_State *L)
     }
     base_err_clear(&h->cx->err);
     Graph *copy = host_copy_whole(g);
-    once->program = copy ? exec_compile(copy) : NULL;
+    once->program = copy ? host_compile(h, copy) : NULL;
     if (!once->program || exec_run(once->program, in, out) < 0) return host_throw(L, h);
     for (int i = 0; i < g->outputs.n; i++) {
         lua_rawgeti(L, -1, i + 1);

@@ -5,7 +5,7 @@
  *        made while the state was closing, are ended here; later calls raise.
  */
 #include <string.h>
-#include "host/host.h"
+#include "host/debug.h"
 #include "host/trace.h"
 
 static const char KEY; /* its address is the host's key in the registry */
@@ -33,7 +33,8 @@ static int host_start(lua_State *L, Host *h)
     h->cx = base_ctx_new(&e);
     if (!h->cx) return host_raise(L, e.code, e.hint, "%s", e.text);
     host_interrupt_watch(h->cx);
-    if ((h->cache = host_cache_new())) return 0;
+    h->cache = host_cache_new();
+    if (h->cache && host_debug_watch(h) == SGL_OK) return 0;
     return host_raise(L, SGL_ENOMEM, NULL, "out of memory for the engine");
 }
 

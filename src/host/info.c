@@ -3,6 +3,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "exec/storage.h"
+#include "host/debug.h"
 #include "host/trace.h"
 #include "kern/isa.h"
 
@@ -20,10 +21,11 @@ static void push_knob_value(lua_State *L, Host *h, KnobId id)
 
 /* What was made from the old value is made again at its next use: the pool, and cached programs,
  * which keep their instruction set. */
-static void knob_applied(Host *h, KnobId id)
+static void knob_applied(lua_State *L, Host *h, KnobId id)
 {
     if (id == KNOB_fail_alloc) base_mem_fail_at(h->cx->knobs.value[id]);
     if (id == KNOB_isa) host_cache_clear(h->cache);
+    if (id == KNOB_debug && host_debug_watch(h) < 0) host_throw(L, h);
     if (id != KNOB_threads) return;
     base_pool_free(h->cx->pool);
     h->cx->pool = NULL;
@@ -40,7 +42,7 @@ static int knob(lua_State *L)
     if (!lua_isnoneornil(L, 2)) {
         if (base_knob_set(&h->cx->knobs, name, luaL_tolstring(L, 2, NULL), &h->cx->err) < 0)
             return host_throw(L, h);
-        knob_applied(h, (KnobId)id);
+        knob_applied(L, h, (KnobId)id);
     }
     push_knob_value(L, h, (KnobId)id);
     return 1;

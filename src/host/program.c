@@ -7,6 +7,7 @@
 #include <string.h>
 #include "exec/program.h"
 #include "host/capture.h"
+#include "host/debug.h"
 #include "host/graph.h"
 
 typedef struct Prog {
@@ -275,6 +276,6 @@ int host_program_push(lua_State *L, Host *h, Capture *c, int states)
     for (int i = 0; i < g->assigns.n; i++) p->assigned[g->assigns.at[i].input] = true;
     c->trace.graph = NULL;
     base_err_clear(&h->cx->err);
-    p->program = exec_compile(g);
+    p->program = host_compile(h, g);
     return p->program ? 1 : host_throw(L, h);
 }

@@ -1,13 +1,14 @@
 /* realise.c: runs pending operations.
  *
  * In:   handles whose values are wanted.
- * Out:  they have them, and so has every handle on a node that had to run for them.
+ * Out:  they have them, and so has every handle on an operation that had to run for them.
  * The part of the trace that runs is described by a key: ops, attributes and edges by number,
  * types of the inputs, which nodes are outputs, the settings that matter. Equal keys are equal
  * programs, so a part met before runs without building a graph. Ops that can fail while running
  * put their position into the key, so that messages name the right line.
  */
 #include "exec/program.h"
+#include "host/debug.h"
 #include "host/trace.h"
 
 typedef VEC(int64_t) Words;
@@ -50,15 +51,19 @@ static void job_free(Job *j)
     base_mem_free(j->out);
 }
 
-/* Marks what the handles need, and wants the value of every handle on a node that will run. */
+/* Marks what the handles need. Their values are wanted, and the values of other handles on nodes
+ * that will run, but for those that cost nothing to make again: constants. */
 static void job_mark(Job *j, int n, Tensor *const *list)
 {
-    for (int i = 0; i < n; i++)
-        if (list[i]->node && !list[i]->storage) j->mark[list[i]->node->id] = COPY_NODE;
+    for (int i = 0; i < n; i++) {
+        if (!list[i]->node || list[i]->storage) continue;
+        j->mark[list[i]->node->id] = COPY_NODE;
+        j->wanted[list[i]->node->id] = true;
+    }
     host_copy_mark(j->graph, j->trace, j->mark);
     const Tensor *ring = &j->trace->handles;
     for (const Tensor *t = ring->next; t != ring; t = t->next)
-        if (j->mark[t->node->id] == COPY_NODE) j->wanted[t->node->id] = true;
+        if (j->mark[t->node->id] == COPY_NODE && t->node->nin) j->wanted[t->node->id] = true;
 }
 
 static bool key_words(Words *key, int n, const int64_t *words)
@@ -116,7 +121,7 @@ static Program *job_program(Job *j, Host *h)
     if (p) return p;
     int64_t before = base_mem_stats().live;
     Graph *g = job_graph(j, h->cx);
-    p = g ? exec_compile(g) : NULL;
+    p = g ? host_compile(h, g) : NULL;
     int64_t bytes = base_mem_stats().live - before;
     if (!p || host_cache_add(h->cx, h->cache, j->key.at, j->key.n, p, bytes) < 0) return NULL;
     return p;

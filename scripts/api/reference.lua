@@ -28,13 +28,29 @@ Written by `make docs` from the tables that make and check the functions; do not
   need values that are not known while a step is captured.
 ]]
 
+local KEYS = [[
+`t[key]` reads and `t[key] = v` writes a part; v is a number, a list or a tensor that broadcasts to
+it. Reading gives a new tensor; writing gives `t` a new value, and tensors made from it before keep
+theirs.
+
+| key | part |
+|---|---|
+| `t[2]`, `t[-1]` | one slice of the first dim; `t[#t + 1]` is nil, so `ipairs(t)` ends |
+| `t[{ 2, -1 }]` | one entry for each dim: here row 2, last column; dims left out are whole |
+| `t[{ { 1, 3 }, {} }]` | a range, both ends included, and a whole dim |
+| `t[{ { 1, -1, 2 } }]` | a range with a step; a negative step goes backwards |
+| `t[{ "...", 1 }]` | `"..."` stands for the dims between |
+| `t[{ {}, index }]`, `t[index]` | positions from a tensor of integers, which count from 0 |
+| `t[mask]` | the elements where a bool tensor is true; reading is not possible inside sgl.compile |
+]]
+
 -- Title, then the files whose rows belong there; `file:Class` is a class of native.lua.
 local SECTIONS = {
   { "The tensor", "native.lua:sgl.Tensor" },
   { "Making tensors", "tensor/create.lua" },
   { "Element by element", "tensor/elementwise.lua" },
   { "Shape and order of elements", "tensor/movement.lua", "tensor/pad.lua" },
-  { "Reading and choosing elements", "tensor/gather.lua" },
+  { "Reading and choosing elements", "tensor/gather.lua", intro = KEYS },
   { "Reductions", "tensor/reduce.lua" },
   { "Matrices", "tensor/linalg.lua", "tensor/einsum.lua" },
   { "Sorting and running totals", "tensor/order.lua" },
@@ -61,7 +77,7 @@ end
 local function sections(rows)
   local list, of_key = {}, {}
   for _, names in ipairs(SECTIONS) do
-    local section = { title = names[1], rows = {}, files = {} }
+    local section = { title = names[1], rows = {}, files = {}, intro = names.intro }
     list[#list + 1] = section
     for i = 2, #names do
       of_key[names[i]] = section
@@ -146,7 +162,7 @@ local function op_table(rows)
 end
 
 local function section_text(section, also)
-  local parts = { "## " .. section.title .. "\n" }
+  local parts = { "## " .. section.title .. "\n", section.intro }
   for _, row in ipairs(section.rows) do
     if row.kind == "module" then parts[#parts + 1] = row.doc .. ".\n" end
   end

@@ -5,7 +5,8 @@
 --        editor annotations are printed from (`api.all`).
 -- Rows:  args = { { name, type, text }, … }, opts = { { name, type, default, text }, … }.
 --        A type is tensor number integer string boolean table function module any; "a|b" is
---        either, "type?" may be nil, "type..." takes what is left as one list.
+--        either, "type?" may be nil, "type..." takes what is left as one list. An entry may say
+--        within = { least, limit }: a number must then be at least the one and below the other.
 -- Holds: the work gets the positional arguments in order (a rest argument as a list), then, if
 --        the row has opts, a fresh table with every default filled in. An options table may
 --        stand where optional arguments are left out.
@@ -18,14 +19,14 @@ local unpack = table.unpack
 -- The table that `require "sgl"` returns.
 api.root = {}
 
-local function is_module(v)
-  return type(v) == "table" and type(v.forward) == "function"
-end
-
 local function is_callable(v)
   if type(v) == "function" then return true end
   local meta = getmetatable(v)
   return type(meta) == "table" and meta.__call ~= nil
+end
+
+local function is_module(v)
+  return type(v) == "table" and is_callable(v) and type(v.forward) == "function"
 end
 
 local CHECKS = {
@@ -91,6 +92,23 @@ local function wrong_type(full, kind, name, spec, value)
     full, kind, name, type_words(spec.names), api.describe(value)))
 end
 
+local function range_words(range, value)
+  if value == math.huge then return "finite" end
+  if range[2] == math.huge then return ("at least %g"):format(range[1]) end
+  return ("in [%g, %g)"):format(range[1], range[2])
+end
+
+-- The value of an argument or option in its checked form; raises when it is not as its row says.
+local function checked(full, kind, row, spec, value)
+  local result, range = accept(spec, value), row.within
+  if result == nil then wrong_type(full, kind, row[1], spec, value) end
+  if range and type(result) == "number" and not (result >= range[1] and result < range[2]) then
+    core.raise("SGL_EARG", ("%s: %s '%s' must be %s, got %s"):format(
+      full, kind, row[1], range_words(range, result), api.describe(value)))
+  end
+  return result
+end
+
 -- A table that can only be meant as options: plain, with a key that is a name.
 local function looks_like_options(v)
   if type(v) ~= "table" or getmetatable(v) then return false end
@@ -135,9 +153,7 @@ function api.options(full, opts, given)
     if value == nil then
       result[opt[1]] = opt[3]
     else
-      local checked = accept(specs[i], value)
-      if checked == nil then wrong_type(full, "option", opt[1], specs[i], value) end
-      result[opt[1]] = checked
+      result[opt[1]] = checked(full, "option", opt, specs[i], value)
     end
   end
   return result
@@ -145,9 +161,7 @@ end
 
 local function check_one(full, arg, spec, value)
   if value == nil and spec.optional then return nil end
-  local checked = accept(spec, value)
-  if checked == nil then wrong_type(full, "argument", arg[1], spec, value) end
-  return checked
+  return checked(full, "argument", arg, spec, value)
 end
 
 local function too_many(full, most, given)
@@ -227,9 +241,29 @@ local function prefix(module)
   return (names[module] or "sgl"):gsub("%.functional$", "")
 end
 
---- A table to put functions in, known by `name` in messages and docs.
+--- Raises for a field that a table has not, with the nearest of those it has.
+function api.no_field(name, known, key)
+  table.sort(known)
+  local near = core.nearest(tostring(key), known)
+  core.raise("SGL_EARG", ("%s has no field '%s'%s"):format(name, tostring(key),
+    near and (" (did you mean '%s'?)"):format(near) or ""))
+end
+
+--- The names that a table has for users.
+function api.fields(t)
+  local known = {}
+  for key in pairs(t) do
+    if type(key) == "string" and not key:find "^__" then known[#known + 1] = key end
+  end
+  return known
+end
+
+--- A table to put functions in, known by `name` in messages and docs. Reading a name that it has
+--- not raises, so that a typo is found where it stands.
 function api.module(name, doc)
-  local module = {}
+  local module = setmetatable({}, {
+    __index = function(t, key) api.no_field(name, api.fields(t), key) end,
+  })
   names[module] = name
   register("module", name, name, name, { doc = doc })
   return module

@@ -88,12 +88,8 @@ return setmetatable(root, {
       rawset(t, name, room)
       return room
     end
-    local known = {}
-    for key in pairs(t) do known[#known + 1] = key end
-    for key in pairs(ROOMS) do known[#known + 1] = key end
-    table.sort(known)
-    local near = core.nearest(tostring(name), known)
-    raise("SGL_EARG", ("sgl has no field '%s'%s"):format(tostring(name),
-      near and (" (did you mean '%s'?)"):format(near) or ""))
+    local known = api.fields(t)
+    for room in pairs(ROOMS) do known[#known + 1] = room end
+    api.no_field("sgl", known, name)
   end,
 })

@@ -53,6 +53,7 @@ api.fn(api.root, "load", {
   errors = "a damaged file",
 }, function(path, o)
   local text, message, code = core.read(path)
+  if not text and code ~= "SGL_EFILE" then raise(code, message, "the file is not whole") end
   if not text then return nil, message, code end
   local list, metadata = core.safetensors_load(text, path)
   if not list then return nil, metadata end

@@ -37,7 +37,7 @@ local function label_column(path, label, names, columns)
     local at = label < 0 and label + columns + 1 or label
     if at >= 1 and at <= columns then return at end
     raise("SGL_EINDEX", ("data.csv: label column %d is not one of the %d columns of %s"):format(
-      label, columns, path))
+      label, columns, path), "columns count from 1, or from -1 (the last)")
   end
   for i, name in ipairs(names or {}) do
     if name == label then return i end
@@ -61,7 +61,7 @@ api.fn(dataset.root, "csv", {
   returns = "Dataset of f32[n, d] and i32[n]; or nil, message, code",
   errors = "a cell that is not a number, rows of different length, an unknown label column",
 }, function(path, o)
-  local text, message, code = core.read(path)
+  local text, message, code = dataset.read(path)
   if not text then return nil, message, code end
   if #o.separator ~= 1 then
     raise("SGL_EARG", ("data.csv: the separator must be one character, got '%s'"):format(

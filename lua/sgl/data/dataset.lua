@@ -72,7 +72,11 @@ function Dataset:__tostring()
 end
 
 function Dataset:__index(key)
-  if math.type(key) ~= "integer" then return Dataset[key] end
+  if math.type(key) ~= "integer" then
+    local found = Dataset[key]
+    if found == nil then api.no_field("a dataset", api.fields(Dataset), key) end
+    return found
+  end
   if key < 1 or key > self.size then return nil end
   local row = {}
   for i, t in ipairs(self.tensors) do row[i] = t[key] end
@@ -91,7 +95,8 @@ function dataset.part_sizes(op, n, shares)
     total = total + sizes[i]
   end
   if total > n then
-    raise("SGL_EARG", op .. ": the shares add up to more than 1")
+    raise("SGL_EARG", op .. ": the shares add up to more than 1",
+      "what they leave is a part of its own: ds:split(0.7) gives two")
   end
   if total < n then sizes[#sizes + 1] = n - total end
   return sizes
@@ -166,6 +171,14 @@ api.method(Dataset, "batches", {
       dataset.part(order, (i - 1) * n + 1, math.min(i * n, self.size)))
   end)
 end)
+
+--- The text of a file, gzip unpacked; nil, message, code when it cannot be opened. Damaged data
+--- raises.
+function dataset.read(path)
+  local text, message, code = core.read(path)
+  if not text and code ~= "SGL_EFILE" then raise(code, message, "the file is not whole") end
+  return text, message, code
+end
 
 --- A dataset from a list of tensors, checked.
 function dataset.from(list)

@@ -8,7 +8,7 @@ local core = require "sgl.core"
 local dataset = require "sgl.data.dataset"
 
 local function read(path)
-  local text, message, code = core.read(path)
+  local text, message, code = dataset.read(path)
   if not text then return nil, message, code end
   return core.idx(text, path)
 end
@@ -33,7 +33,7 @@ api.fn(dataset.root, "idx", {
     y = y:int()
     if y.shape[1] ~= x.shape[1] then
       core.raise("SGL_ESHAPE", ("data.idx: %s holds %d images, %s holds %d labels"):format(
-        images, x.shape[1], labels, y.shape[1]))
+        images, x.shape[1], labels, y.shape[1]), "the two files must be of one set")
     end
   end
   core.realize({ x, y })

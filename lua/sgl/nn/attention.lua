@@ -10,17 +10,20 @@ local M = base.M
 local MultiheadAttention = base.class("MultiheadAttention", {
   doc = "Attention with several heads over [batch, time, width]. Children: q, k, v, out, each a "
     .. "Linear(width, width).",
-  args = { { "width", "integer", "last dim" }, { "heads", "integer", "divides width" } },
+  args = { { "width", "integer", "last dim", within = { 1, math.huge } },
+           { "heads", "integer", "divides width", within = { 1, math.huge } } },
   opts = { { "causal", "boolean", false, "position i sees positions up to i only" },
            { "bias", "boolean", true, "with biases" },
-           { "dropout", "number", 0, "on the result, in training" } },
-  returns = "module: (query, key?, value?, {mask}) -> f32[b, t, width]; key and value default to query",
-  errors = "heads that do not divide width",
+           { "dropout", "number", 0, "on the result, in training", within = { 0, 1 } } },
+  returns = "module: (query, key?, value?, {mask}) -> f32[b, t, width]; key and value default to "
+    .. "query",
+  errors = "heads that do not divide width; an input that is not [batch, time, width]",
 }, function(self, width, heads, o)
   if width % heads ~= 0 then
-    core.raise("SGL_EARG", ("nn.MultiheadAttention: %d heads do not divide width %d"):format(heads, width))
+    core.raise("SGL_EARG", ("nn.MultiheadAttention: %d heads do not divide width %d"):format(
+      heads, width), "every head gets width / heads of the features")
   end
-  self.heads, self.causal, self.dropout = heads, o.causal, o.dropout
+  self.width, self.heads, self.causal, self.dropout = width, heads, o.causal, o.dropout
   for _, name in ipairs { "q", "k", "v", "out" } do
     self[name] = M.Linear(width, width, { bias = o.bias })
   end
@@ -35,6 +38,7 @@ end
 function MultiheadAttention:forward(query, key, value, o)
   key = key or query
   value = value or key
+  for _, x in ipairs { query, key, value } do base.need_sequence(self, x, "width", self.width) end
   local q = split_heads(self.q(query), self.heads)
   local k = split_heads(self.k(key), self.heads)
   local v = split_heads(self.v(value), self.heads)

@@ -12,15 +12,30 @@ local F = require "sgl.nn.functional"
 local function pair(name, option, v)
   if math.type(v) == "integer" then return { v, v } end
   if type(v) == "table" and #v == 2 then return v end
-  core.raise("SGL_EARG", ("%s: %s must be an integer or a list of two"):format(name, option))
+  core.raise("SGL_EARG", ("%s: %s must be an integer or a list of two, got %s"):format(
+    name, option, api.describe(v)))
 end
 
-local function shape_text(x) return ("%s[%s]"):format(x.dtype, table.concat(x.shape, ", ")) end
+local shape_text = api.describe
 
 local function pad_images(x, pad, value)
   if pad[1] == 0 and pad[2] == 0 then return x end
   local both = { 0, 0, pad[1], pad[2] }
   return core.apply("pad", x, { lo = both, hi = both, value = value })
+end
+
+-- Refuses a kernel that is larger than the padded image. Messages name the dims that the user
+-- sees: a one-dimensional op has no height.
+local function check_room(name, x, kernel, dilation, pad, o)
+  for i = 1, 2 do
+    local room = x.shape[2 + i] + 2 * pad[i]
+    if room < dilation[i] * (kernel[i] - 1) + 1 then
+      local seen = o.flat and x:squeeze(3) or x
+      core.raise("SGL_ESHAPE", ("%s: a kernel of %d (dilation %d) is larger than dim %d of %s "
+        .. "with padding %d"):format(name, kernel[i], dilation[i], seen.ndim - 2 + i,
+        shape_text(seen), pad[i]), "take a smaller kernel or more padding")
+    end
+  end
 end
 
 -- [n, c, h, w] → [n, c, oh, ow, kh, kw]
@@ -29,27 +44,35 @@ local function windows(name, x, kernel, o, fill)
   local pad = pair(name, "padding", o.padding)
   for i = 1, 2 do
     if stride[i] < 1 or dilation[i] < 1 or pad[i] < 0 then
-      core.raise("SGL_EARG", name .. ": stride and dilation must be at least 1, padding at least 0")
-    end
-    local room = x.shape[2 + i] + 2 * pad[i]
-    if room < dilation[i] * (kernel[i] - 1) + 1 then
-      core.raise("SGL_ESHAPE", ("%s: a kernel of %d (dilation %d) is larger than dim %d of %s with padding %d")
-        :format(name, kernel[i], dilation[i], 2 + i, shape_text(x), pad[i]))
+      core.raise("SGL_EARG", ("%s: stride and dilation must be at least 1, padding at least 0, "
+        .. "got %d, %d and %d"):format(name, stride[i], dilation[i], pad[i]))
     end
   end
+  check_room(name, x, kernel, dilation, pad, o)
   return core.apply("window", pad_images(x, pad, fill),
     { dims = { 3, 4 }, size = kernel, stride = stride, dilation = dilation })
 end
 
-local function check_conv(name, x, weight, groups)
+local LAYOUTS = {
+  [3] = "needs x [n, c, l] and weight [out, in, k]",
+  [4] = "needs x [n, c, h, w] and weight [out, in, kh, kw]",
+}
+
+local function check_conv(name, rank, x, weight, bias, groups)
   local xs, ws = x.shape, weight.shape
-  if #xs ~= 4 or #ws ~= 4 then
-    core.raise("SGL_ESHAPE", ("%s: needs x [n, c, h, w] and weight [out, in, kh, kw], got %s and %s")
-      :format(name, shape_text(x), shape_text(weight)))
+  if #xs ~= rank or #ws ~= rank then
+    core.raise("SGL_ESHAPE", ("%s: %s, got %s and %s"):format(name, LAYOUTS[rank], shape_text(x),
+      shape_text(weight)), "x:unsqueeze(1) makes a batch of one")
   end
   if xs[2] ~= ws[2] * groups or ws[1] % groups ~= 0 then
-    core.raise("SGL_ESHAPE", ("%s: channels do not fit: %s has %d, weight %s with %d group(s) wants %d")
-      :format(name, shape_text(x), xs[2], shape_text(weight), groups, ws[2] * groups))
+    core.raise("SGL_ESHAPE", ("%s: channels do not fit: %s has %d, weight %s with %d group(s) "
+      .. "wants %d"):format(name, shape_text(x), xs[2], shape_text(weight), groups, ws[2] * groups),
+      "x is [n, channels, …], weight [out, channels / groups, …]")
+  end
+  if bias and (bias.ndim ~= 1 or bias.shape[1] ~= ws[1]) then
+    core.raise("SGL_ESHAPE", ("%s: the bias %s does not fit the weight %s"):format(name,
+      shape_text(bias), shape_text(weight)), ("it has one element for each of the %d channels "
+      .. "that come out"):format(ws[1]))
   end
 end
 
@@ -57,11 +80,11 @@ local CONV_OPTS = {
   { "stride", "integer|table", 1, "step of the window" },
   { "padding", "integer|table", 0, "zeros added on each side" },
   { "dilation", "integer|table", 1, "distance between taps" },
-  { "groups", "integer", 1, "channel groups that do not see each other" },
+  { "groups", "integer", 1, "channel groups that do not see each other",
+    within = { 1, math.huge } },
 }
 
 local function conv2d(name, x, weight, bias, o)
-  check_conv(name, x, weight, o.groups)
   local n, g = x.shape[1], o.groups
   local out, per, kh, kw = table.unpack(weight.shape)
   local w = windows(name, x, { kh, kw }, o, 0)
@@ -77,18 +100,22 @@ end
 
 api.fn(F, "conv2d", {
   doc = "Cross-correlation of images with a bank of kernels, as convolution layers mean it.",
-  args = { { "x", "tensor", "f32[n, c, h, w]" }, { "weight", "tensor", "f32[out, c/groups, kh, kw]" },
+  args = { { "x", "tensor", "f32[n, c, h, w]" },
+           { "weight", "tensor", "f32[out, c/groups, kh, kw]" },
            { "bias", "tensor?", "f32[out]" } },
   opts = CONV_OPTS,
-  returns = "tensor, f32[n, out, oh, ow], oh = (h + 2·padding - dilation·(kh - 1) - 1) // stride + 1",
+  returns = "tensor, f32[n, out, oh, ow], "
+    .. "oh = (h + 2·padding - dilation·(kh - 1) - 1) // stride + 1",
   errors = "channels that do not fit, a kernel larger than the padded image",
 }, function(x, weight, bias, o)
+  check_conv("conv2d", 4, x, weight, bias, o.groups)
   return core.region("conv2d", { x, weight, bias }, conv2d, "conv2d", x, weight, bias, o)
 end)
 
 -- Options of a one-dimensional op as those of the two-dimensional one on height 1.
 local function on_height_one(o)
-  local flat = { groups = o.groups, stride = { 1, o.stride }, padding = { 0, o.padding } }
+  local flat = { flat = true, groups = o.groups, stride = { 1, o.stride },
+                 padding = { 0, o.padding } }
   if o.dilation then flat.dilation = { 1, o.dilation } end
   return flat
 end
@@ -101,15 +128,13 @@ api.fn(F, "conv1d", {
     { "stride", "integer", 1, "step of the window" },
     { "padding", "integer", 0, "zeros added on each side" },
     { "dilation", "integer", 1, "distance between taps" },
-    { "groups", "integer", 1, "channel groups that do not see each other" },
+    { "groups", "integer", 1, "channel groups that do not see each other",
+      within = { 1, math.huge } },
   },
   returns = "tensor, f32[n, out, ol]",
   errors = "channels that do not fit, a kernel longer than the padded sequence",
 }, function(x, weight, bias, o)
-  if x.ndim ~= 3 or weight.ndim ~= 3 then
-    core.raise("SGL_ESHAPE", ("conv1d: needs x [n, c, l] and weight [out, in, k], got %s and %s")
-      :format(shape_text(x), shape_text(weight)))
-  end
+  check_conv("conv1d", 3, x, weight, bias, o.groups)
   return core.region("conv1d", { x, weight, bias }, function()
     return conv2d("conv1d", x:unsqueeze(3), weight:unsqueeze(3), bias, on_height_one(o)):squeeze(3)
   end)
@@ -122,15 +147,23 @@ local POOL_OPTS = {
 
 local function pool2d(name, x, size, o, fill, reduce)
   if x.ndim ~= 4 then
-    core.raise("SGL_ESHAPE", ("%s: needs x [n, c, h, w], got %s"):format(name, shape_text(x)))
+    core.raise("SGL_ESHAPE", ("%s: needs x [n, c, h, w], got %s"):format(name, shape_text(x)),
+      "x:unsqueeze(1) makes a batch of one")
   end
-  local kernel = pair(name, "size", size)
-  local w = windows(name, x, kernel, { stride = o.stride or kernel, padding = o.padding }, fill)
-  return reduce(w)
+  local kernel, pad = pair(name, "size", size), pair(name, "padding", o.padding)
+  for i = 1, 2 do
+    if kernel[i] < 1 or 2 * pad[i] > kernel[i] then
+      core.raise("SGL_EARG", ("%s: a window of %d with padding %d: the window must be at least 1, "
+        .. "the padding at most half of it"):format(name, kernel[i], pad[i]))
+    end
+  end
+  local settings = { stride = o.stride or kernel, padding = pad, flat = o.flat }
+  return reduce(windows(name, x, kernel, settings, fill))
 end
 
 local POOLS = {
-  max = { -math.huge, function(w) return w:amax({ -2, -1 }) end, "Largest element of each window." },
+  max = { -math.huge, function(w) return w:amax({ -2, -1 }) end,
+          "Largest element of each window." },
   avg = { 0, function(w) return w:mean({ -2, -1 }) end,
           "Mean of each window; padding counts, as PyTorch's default." },
 }
@@ -159,7 +192,7 @@ for _, kind in ipairs { "max", "avg" } do
     if x.ndim ~= 3 then
       core.raise("SGL_ESHAPE", ("%s: needs x [n, c, l], got %s"):format(name, shape_text(x)))
     end
-    local flat = { stride = { 1, o.stride or size }, padding = { 0, o.padding } }
+    local flat = { flat = true, stride = { 1, o.stride or size }, padding = { 0, o.padding } }
     return core.region(name, { x }, function()
       return pool2d(name, x:unsqueeze(3), { 1, size }, flat, fill, reduce):squeeze(3)
     end)

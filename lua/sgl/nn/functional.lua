@@ -7,6 +7,7 @@
 local core = require "sgl.core"
 local api = require "sgl.api"
 local create = require "sgl.tensor.create"
+local need_integers = require "sgl.tensor.index".need_integers
 
 local F = api.module("nn.functional", "Activations, normalisations and linear maps as functions")
 
@@ -40,7 +41,7 @@ api.fn(F, "gelu", {
 }, function(x, o)
   local formula = GELU[o.approximate]
   if not formula then
-    core.raise("SGL_EARG", ("nn.functional.gelu: approximate must be 'none' or 'tanh', not '%s'")
+    core.raise("SGL_EARG", ("nn.gelu: approximate must be 'none' or 'tanh', not '%s'")
       :format(o.approximate))
   end
   return core.region(o.approximate == "tanh" and "gelu_tanh" or "gelu", { x }, formula, x)
@@ -60,14 +61,11 @@ api.fn(F, "log_softmax", {
 
 api.fn(F, "dropout", {
   doc = "Zeroes elements with probability p and scales the others by 1 / (1 - p).",
-  args = { X, { "p", "number", "probability, in [0, 1)" } },
+  args = { X, { "p", "number", "probability, in [0, 1)", within = { 0, 1 } } },
   opts = { { "training", "boolean", true, "false: x as it is" } },
   returns = "tensor, shape of x",
   errors = "p outside [0, 1)",
 }, function(x, p, o)
-  if not (p >= 0 and p < 1) then
-    core.raise("SGL_EARG", ("nn.functional.dropout: p must be in [0, 1), not %g"):format(p))
-  end
   if p == 0 or not o.training then return x end
   return core.region("dropout", { x }, function()
     local keep = core.rand(x.shape, 1):ge(p)
@@ -90,10 +88,12 @@ end)
 
 api.fn(F, "embedding", {
   doc = "Rows of a table by index.",
-  args = { { "index", "tensor", "integers from 0, any shape" }, { "weight", "tensor", "f32[n, d]" } },
+  args = { { "index", "tensor", "integers from 0, any shape" },
+           { "weight", "tensor", "f32[n, d]" } },
   returns = "tensor, f32[…, d]",
-  errors = "an index outside [0, n), when the step runs",
+  errors = "an index that is no integer, or outside [0, n) when the step runs",
 }, function(index, weight)
+  need_integers("nn.embedding", index)
   return core.region("embedding", { index, weight }, function()
     return core.apply("gather", { weight, index }, { dim = 1 })
   end)
@@ -105,8 +105,8 @@ local function trailing(name, x, shape)
   for i = 1, #shape do
     dims[i] = i - 1 - #shape
     if own[#own - #shape + i] ~= shape[i] then
-      core.raise("SGL_ESHAPE", ("%s: made for [%s] at the end, got %s[%s]"):format(name,
-        table.concat(shape, ", "), x.dtype, table.concat(own, ", ")))
+      core.raise("SGL_ESHAPE", ("nn.%s: made for [%s] at the end, got %s"):format(name,
+        table.concat(shape, ", "), api.describe(x)), "the shape names the trailing dims of x")
     end
   end
   return dims
@@ -155,7 +155,8 @@ end
 
 api.fn(F, "group_norm", {
   doc = "Normalises each group of channels of each sample (Wu and He, 2018).",
-  args = { { "x", "tensor", "f32[n, c, …]" }, { "groups", "integer", "divides c" },
+  args = { { "x", "tensor", "f32[n, c, …]" },
+           { "groups", "integer", "divides c", within = { 1, math.huge } },
            { "weight", "tensor?", "f32[c]" }, { "bias", "tensor?", "f32[c]" } },
   opts = { { "eps", "number", 1e-5, "added to the variance" } },
   returns = "tensor, shape of x",
@@ -163,8 +164,8 @@ api.fn(F, "group_norm", {
 }, function(x, groups, weight, bias, o)
   local shape = x.shape
   if #shape < 2 or shape[2] % groups ~= 0 then
-    core.raise("SGL_ESHAPE", ("group_norm: %d groups do not divide the channels of %s[%s]"):format(
-      groups, x.dtype, table.concat(shape, ", ")))
+    core.raise("SGL_ESHAPE", ("nn.group_norm: %d groups do not divide the channels of %s"):format(
+      groups, api.describe(x)), "x is [n, channels, …], the channels a multiple of the groups")
   end
   return core.region("group_norm", { x, weight, bias }, function()
     local g = x:reshape(shape[1], groups, -1)
@@ -219,7 +220,8 @@ end)
 
 api.fn(F, "one_hot", {
   doc = "1 at the index, 0 elsewhere, along a new last dim.",
-  args = { { "index", "tensor", "integers from 0" }, { "classes", "integer", "size of the new dim" } },
+  args = { { "index", "tensor", "integers from 0" },
+           { "classes", "integer", "size of the new dim" } },
   returns = "tensor, i32[…, classes]",
 }, function(index, classes) return create.one_hot(index, classes) end)
 

@@ -1,5 +1,6 @@
 -- nn/images.lua: convolution and pooling layers.
 
+local core = require "sgl.core"
 local base = require "sgl.nn.module"
 local F = require "sgl.nn.convolution"
 local layers = require "sgl.nn.layers"
@@ -17,17 +18,24 @@ for _, rank in ipairs { 1, 2 } do
   local conv = F["conv" .. rank .. "d"]
 
   local Conv = base.class("Conv" .. rank .. "d", {
-    doc = "Convolution. Parameters: weight f32[outputs, inputs/groups, kernel…], bias f32[outputs].",
-    args = { { "inputs", "integer", "channels of x" }, { "outputs", "integer", "channels of y" },
-             { "kernel", size, "size of the kernel" } },
+    doc = "Convolution. Parameters: weight f32[outputs, inputs/groups, kernel…], "
+      .. "bias f32[outputs].",
+    args = { { "inputs", "integer", "channels of x", within = { 0, math.huge } },
+             { "outputs", "integer", "channels of y", within = { 0, math.huge } },
+             { "kernel", size, "size of the kernel", within = { 1, math.huge } } },
     opts = { { "stride", size, 1, "step of the window" },
              { "padding", size, 0, "zeros added on each side" },
              { "dilation", size, 1, "distance between taps" },
-             { "groups", "integer", 1, "channel groups that do not see each other" },
+             { "groups", "integer", 1, "channel groups that do not see each other",
+               within = { 1, math.huge } },
              { "bias", "boolean", true, "with a bias" }, layers.INIT, layers.DTYPE },
     returns = "module: f32" .. shape .. " -> f32[n, outputs, …]",
     errors = "channels that do not fit, groups that do not divide them, too large a kernel",
   }, function(self, inputs, outputs, kernel, o)
+    if inputs % o.groups ~= 0 or outputs % o.groups ~= 0 then
+      core.raise("SGL_EARG", ("nn.Conv%dd: %d groups do not divide %d and %d channels"):format(
+        rank, o.groups, inputs, outputs), "both numbers of channels are multiples of the groups")
+    end
     local weight = { outputs, inputs // o.groups, table.unpack(kernel_of(kernel, rank)) }
     layers.weight_and_bias(self, weight, o)
     self.settings = { stride = o.stride, padding = o.padding, dilation = o.dilation,

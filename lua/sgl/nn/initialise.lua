@@ -106,9 +106,10 @@ local function orthonormalise(m)
   return m
 end
 
-api.fn(I, "orthogonal", { doc = "A (semi-)orthogonal matrix, uniformly distributed: rows or columns, "
-  .. "whichever are fewer, are orthonormal (Saxe, McClelland and Ganguli, 2014). Dims behind the "
-  .. "first are taken as one.", args = { T }, opts = { { "gain", "number", 1, "" } }, returns = "t" },
+api.fn(I, "orthogonal", {
+  doc = "A (semi-)orthogonal matrix, uniformly distributed: rows or columns, whichever are fewer, "
+    .. "are orthonormal (Saxe, McClelland and Ganguli, 2014). Dims behind the first are taken as "
+    .. "one.", args = { T }, opts = { { "gain", "number", 1, "" } }, returns = "t" },
   function(t, o)
     fans("orthogonal", t)
     local rows = t.shape[1]

@@ -4,6 +4,7 @@
 -- loads here.
 
 local core = require "sgl.core"
+local api = require "sgl.api"
 local base = require "sgl.nn.module"
 local F = require "sgl.nn.functional"
 local I = require "sgl.nn.initialise"
@@ -14,6 +15,7 @@ local parameter = M.parameter
 
 local function empty(...) return create.zeros(...) end
 
+local SIZES = { 0, math.huge }
 local DTYPE = { "dtype", "string", "f32", "dtype of the parameters" }
 local INIT = { "init", "function?", nil, "fills the weight instead of the default, fn(weight)" }
 
@@ -32,8 +34,8 @@ end
 
 local Linear = class("Linear", {
   doc = "y = x · weightᵀ + bias over the last dim. Parameters: weight f32[out, in], bias f32[out].",
-  args = { { "inputs", "integer", "size of the last dim of x" },
-           { "outputs", "integer", "size of the last dim of y" } },
+  args = { { "inputs", "integer", "size of the last dim of x", within = SIZES },
+           { "outputs", "integer", "size of the last dim of y", within = SIZES } },
   opts = { { "bias", "boolean", true, "with a bias" }, INIT, DTYPE },
   returns = "module: f32[…, in] -> f32[…, out]",
   errors = "a last dim that is not `in`",
@@ -46,9 +48,9 @@ function Linear:forward(x)
   local shape = x.shape
   if #shape == 0 or shape[#shape] ~= self.inputs then
     local last = shape[#shape] or 1
-    core.raise("SGL_ESHAPE", ("matmul: the inner dimensions differ: %s[%s] and %s[%d, %d] (%d against %d).")
-      :format(x.dtype, table.concat(shape, ", "), self.weight.dtype, self.inputs, self.outputs, last,
-        self.inputs),
+    core.raise("SGL_ESHAPE", ("matmul: the inner dimensions differ: %s and %s[%d, %d] "
+      .. "(%d against %d)."):format(api.describe(x), self.weight.dtype, self.inputs, self.outputs,
+      last, self.inputs),
       ("the second operand was made at %s: did you mean nn.Linear(%d, %d)?"):format(
         base.made_at(self), last, self.outputs))
   end
@@ -58,7 +60,8 @@ function Linear:extra_text() return ("(%d, %d)"):format(self.inputs, self.output
 
 local Embedding = class("Embedding", {
   doc = "Rows of a table by index. Parameter: weight f32[count, width], normal(0, 1).",
-  args = { { "count", "integer", "rows" }, { "width", "integer", "columns" } },
+  args = { { "count", "integer", "rows", within = SIZES },
+           { "width", "integer", "columns", within = SIZES } },
   opts = { INIT, DTYPE },
   returns = "module: integers […] from 0 -> f32[…, width]",
   errors = "an index outside [0, count), when the step runs",
@@ -101,7 +104,7 @@ stateless("Flatten", "Dims first to last as one.",
 stateless("Dropout", "In training, zeroes elements with probability p and scales the others by "
   .. "1 / (1 - p); in evaluation, x as it is.",
   function(x, self, p) return F.dropout(x, p or 0.5, { training = self.training }) end,
-  { args = { { "p", "number?", "probability, default 0.5" } } })
+  { args = { { "p", "number?", "probability, default 0.5", within = { 0, 1 } } } })
 
 local Sequential = class("Sequential", {
   doc = "Modules one after the other; children are named 1, 2, … and are fields: seq[1].",
@@ -119,16 +122,18 @@ function Sequential:forward(...)
 end
 
 local ModuleList = class("ModuleList", {
-  doc = "A list of modules that its owner registers; list[1], #list, list:append(m).",
+  doc = "A list of modules that its owner registers; list[1] and #list work as on a table.",
   args = { { "modules", "module...", "" } },
   returns = "module without forward",
 }, function(self, modules)
   for i, m in ipairs(modules) do self[i] = m end
 end)
-function ModuleList:append(m)
+api.method(ModuleList, "append", {
+  doc = "Adds a module at the end.", args = { { "module", "module" } }, returns = "the list",
+}, function(self, m)
   self[#self + 1] = m
   return self
-end
+end)
 
 local function shape_of(v) return math.type(v) == "integer" and { v } or v end
 local function affine(self, shape, o)
@@ -140,7 +145,8 @@ local AFFINE = { "affine", "boolean", true, "with a scale (and a shift)" }
 local BIAS = { "bias", "boolean", true, "with a shift" }
 
 local LayerNorm = class("LayerNorm", {
-  doc = "Normalises over the trailing dims, then scales and shifts. Parameters: weight, bias f32[shape].",
+  doc = "Normalises over the trailing dims, then scales and shifts. Parameters: weight, bias "
+    .. "f32[shape].",
   args = { { "shape", "integer|table", "sizes of the trailing dims" } },
   opts = { { "eps", "number", 1e-5, "added to the variance" }, AFFINE, BIAS, DTYPE },
   returns = "module: f32[…, shape] -> the same shape",
@@ -154,7 +160,8 @@ function LayerNorm:forward(x)
 end
 
 local RMSNorm = class("RMSNorm", {
-  doc = "Divides by the root of the mean square over the trailing dims, then scales. Parameter: weight.",
+  doc = "Divides by the root of the mean square over the trailing dims, then scales. Parameter: "
+    .. "weight.",
   args = { { "shape", "integer|table", "sizes of the trailing dims" } },
   opts = { { "eps", "number", 1e-6, "added to the mean of squares" }, AFFINE, DTYPE },
   returns = "module: f32[…, shape] -> the same shape",
@@ -167,13 +174,15 @@ function RMSNorm:forward(x) return F.rms_norm(x, self.shape, self.weight, { eps 
 
 local GroupNorm = class("GroupNorm", {
   doc = "Normalises each group of channels of each sample. Parameters: weight, bias f32[channels].",
-  args = { { "groups", "integer", "divides channels" }, { "channels", "integer", "dim 2 of x" } },
+  args = { { "groups", "integer", "divides channels", within = { 1, math.huge } },
+           { "channels", "integer", "dim 2 of x", within = SIZES } },
   opts = { { "eps", "number", 1e-5, "added to the variance" }, AFFINE, BIAS, DTYPE },
   returns = "module: f32[n, channels, …] -> the same shape",
   errors = "groups that do not divide the channels",
 }, function(self, groups, channels, o)
   if channels % groups ~= 0 then
-    core.raise("SGL_EARG", ("nn.GroupNorm: %d groups do not divide %d channels"):format(groups, channels))
+    core.raise("SGL_EARG", ("nn.GroupNorm: %d groups do not divide %d channels"):format(groups,
+      channels), "the number of channels is a multiple of that of the groups")
   end
   self.groups, self.eps = groups, o.eps
   affine(self, { channels }, o)
@@ -188,8 +197,8 @@ local function batch_norm_forward(wanted)
     base.need_tensor(self, x)
     local shape = x.shape
     if not wanted.ranks[#shape] or shape[2] ~= self.channels then
-      core.raise("SGL_ESHAPE", ("nn.%s: needs %s with %d channels, got %s[%s]"):format(wanted.class,
-        wanted.shape, self.channels, x.dtype, table.concat(shape, ", ")))
+      core.raise("SGL_ESHAPE", ("nn.%s: needs %s with %d channels, got %s"):format(wanted.class,
+        wanted.shape, self.channels, api.describe(x)))
     end
     if not self.training then
       return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias,
@@ -197,6 +206,10 @@ local function batch_norm_forward(wanted)
     end
     local dims, n = { 1 }, shape[1]
     for i = 3, #shape do dims[#dims + 1], n = i, n * shape[i] end
+    if n == 0 then
+      core.raise("SGL_ESHAPE", ("nn.%s: no statistics of an empty batch %s"):format(wanted.class,
+        api.describe(x)), "leave empty batches out, or use model:eval()")
+    end
     local mean = x:mean(dims)
     local d = x - x:mean(dims, { keepdim = true })
     local variance = (d * d):mean(dims)
@@ -214,10 +227,12 @@ for _, wanted in ipairs {
 } do
   local Class = class(wanted.class, {
     doc = "Normalises each channel over the batch (Ioffe and Szegedy, 2015). Parameters: weight, "
-      .. "bias f32[channels]; buffers: running_mean, running_var f32[channels], num_batches_tracked.",
-    args = { { "channels", "integer", "dim 2 of x" } },
+      .. "bias f32[channels]; buffers: running_mean, running_var f32[channels], "
+      .. "num_batches_tracked.",
+    args = { { "channels", "integer", "dim 2 of x", within = SIZES } },
     opts = { { "eps", "number", 1e-5, "added to the variance" },
-             { "momentum", "number", 0.1, "share of the new batch in the running statistics" },
+             { "momentum", "number", 0.1, "share of the new batch in the running statistics",
+               within = { 0, 1 } },
              AFFINE, BIAS, DTYPE },
     returns = "module: f32" .. wanted.shape .. " -> the same shape",
     errors = "another rank or number of channels",

@@ -17,7 +17,7 @@ local function reducer(name, o)
     ("nn.%s: reduction must be 'mean', 'sum' or 'none', not '%s'"):format(name, o.reduction))
 end
 
-local function shape_text(t) return ("%s[%s]"):format(t.dtype, table.concat(t.shape, ", ")) end
+local shape_text = api.describe
 
 local function same_shape(name, x, y)
   if table.concat(x.shape, ",") ~= table.concat(y.shape, ",") then
@@ -47,13 +47,15 @@ elementwise("mse_loss", "Squared error (x - y)².", {}, function(x, y)
   return d * d
 end)
 elementwise("l1_loss", "Absolute error |x - y|.", {}, function(x, y) return (x - y):abs() end)
-elementwise("huber_loss", "d²/2 where |d| <= delta, else delta·(|d| - delta/2), d = x - y (Huber, 1964).",
+elementwise("huber_loss",
+  "d²/2 where |d| <= delta, else delta·(|d| - delta/2), d = x - y (Huber, 1964).",
   { { "delta", "number", 1, "where the square ends" } },
   function(x, y, o)
     local d = (x - y):abs()
     return d:le(o.delta):where(d * d * 0.5, (d - 0.5 * o.delta) * o.delta)
   end)
-elementwise("bce_with_logits", "Binary cross entropy of logits x against probabilities y, computed as "
+elementwise("bce_with_logits",
+  "Binary cross entropy of logits x against probabilities y, computed as "
   .. "max(x, 0) - x·y + log(1 + exp(-|x|)).",
   { { "pos_weight", "number", 1, "weight of the positive class" } },
   function(x, y, o)
@@ -78,8 +80,8 @@ local function classes_last(name, x, target)
       "logits are [n, c] or [n, c, …], classes [n] or [n, …] with integers from 0")
   end
   if target:is_floating_point() then
-    core.raise("SGL_EDTYPE", ("nn.%s: classes must be integers, got %s"):format(name, shape_text(target)),
-      "convert them with :int()")
+    core.raise("SGL_EDTYPE", ("nn.%s: classes must be integers, got %s"):format(name,
+      shape_text(target)), "convert them with :int()")
   end
   if #xs <= 2 then return x, target end
   local order = { 1 }
@@ -88,12 +90,15 @@ local function classes_last(name, x, target)
   return x:permute(table.unpack(order)):reshape(-1, xs[2]), target:flatten()
 end
 
--- Minus the log-probability of the class, for rows of log-probabilities; 0 for ignored rows.
+-- Minus the log-probability of the class, for rows of log-probabilities; 0 for ignored rows. The
+-- class is looked up in the list of all, so that one outside it is an error when the step runs.
 local function picked(logp, target, ignore)
-  local classes = core.iota(logp.shape, logp.ndim, target.dtype)
-  local hit = classes:eq(target:unsqueeze(-1))
-  local nll = -hit:where(logp, 0):sum(-1)
   local kept = ignore and target:ne(ignore)
+  if kept then target = kept:where(target, 0) end
+  local list = core.iota({ logp.shape[logp.ndim] }, 1, target.dtype)
+  local class = core.apply("gather", { list, target }, { dim = 1 })
+  local hit = core.iota(logp.shape, logp.ndim, target.dtype):eq(class:unsqueeze(-1))
+  local nll = -hit:where(logp, 0):sum(-1)
   return kept and kept:where(nll, 0) or nll, kept
 end
 
@@ -105,7 +110,8 @@ local CLASS_ARGS = {
   { "x", "tensor", "f32[n, c] or f32[n, c, …]" },
   { "target", "tensor", "integers from 0, [n] or [n, …]" },
 }
-local IGNORE = { "ignore_index", "integer?", nil, "a class whose rows count neither in sum nor mean" }
+local IGNORE = { "ignore_index", "integer?", nil,
+                 "a class whose rows count neither in sum nor mean" }
 
 local function finish(name, o, loss, kept, shape)
   if o.reduction == "mean" then return mean_of_kept(loss, kept) end
@@ -118,7 +124,7 @@ api.fn(M, "nll_loss", {
   args = CLASS_ARGS,
   opts = { IGNORE, REDUCTION },
   returns = "tensor, f32[] or the shape of target (none)",
-  errors = "shapes that do not fit, float classes",
+  errors = "shapes that do not fit, float classes, a class outside [0, c) when the step runs",
 }, function(x, target, o)
   local shape = target.shape
   reducer("nll_loss", o)
@@ -132,14 +138,17 @@ end)
 api.fn(M, "cross_entropy", {
   doc = "Mean cross entropy of logits against classes: nll_loss of log_softmax.",
   args = CLASS_ARGS,
-  opts = { IGNORE, { "label_smoothing", "number", 0, "share of the target spread over all classes" },
+  opts = { IGNORE,
+           { "label_smoothing", "number", 0, "share of the target spread over all classes" },
            REDUCTION },
   returns = "tensor, f32[] or the shape of target (none)",
-  errors = "shapes that do not fit, float classes, label_smoothing outside [0, 1]",
+  errors = "shapes that do not fit, float classes, label_smoothing outside [0, 1], a class "
+    .. "outside [0, c) when the step runs",
 }, function(x, target, o)
   local shape, s = target.shape, o.label_smoothing
   if not (s >= 0 and s <= 1) then
-    core.raise("SGL_EARG", ("nn.cross_entropy: label_smoothing must be in [0, 1], not %g"):format(s))
+    core.raise("SGL_EARG",
+      ("nn.cross_entropy: label_smoothing must be in [0, 1], not %g"):format(s))
   end
   reducer("cross_entropy", o)
   return core.region("cross_entropy", { x, target }, function()

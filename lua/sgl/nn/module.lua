@@ -29,27 +29,29 @@ end
 
 local function call(self, ...) return self:forward(...) end
 
--- name, value pairs of what a module holds itself: its fields, then the items of plain lists.
+-- What a module holds itself, as { name, value, holder, key } with value = holder[key]: its fields
+-- and the items of plain lists in them.
 local function fields(self)
   local list = {}
-  local function add(name, value, depth)
+  local function add(name, holder, key, depth)
+    local value = rawget(holder, key)
     if core.is_tensor(value) or is_module(value) then
-      list[#list + 1] = { name, value }
+      list[#list + 1] = { name, value, holder, key }
     elseif type(value) == "table" and not getmetatable(value) and depth < 8 then
-      for i, item in ipairs(value) do add(name .. "." .. i, item, depth + 1) end
+      for i = 1, #value do add(name .. "." .. i, value, i, depth + 1) end
     end
   end
   for _, key in ipairs(order_of[self]) do
-    if key ~= "training" then add(tostring(key), rawget(self, key), 0) end
+    if key ~= "training" then add(tostring(key), self, key, 0) end
   end
   return list
 end
 
--- Calls visit(name, value, owner, key) for every tensor and module below, parents first.
+-- Calls visit(name, value, holder, key) for every tensor and module below, parents first.
 local function walk(self, prefix, visit)
   for _, field in ipairs(fields(self)) do
     local name, value = prefix .. field[1], field[2]
-    visit(name, value, self)
+    visit(name, value, field[3], field[4])
     if is_module(value) then walk(value, name .. ".", visit) end
   end
 end
@@ -132,17 +134,20 @@ method("count", { doc = "Number of elements of all parameters.", returns = "inte
     return n
   end)
 method("to", { doc = "Casts parameters and buffers of float type to a dtype.",
-  args = { { "dtype", "string", "a float dtype" } }, returns = "the module" },
+  args = { { "dtype", "string", "a float dtype" } }, returns = "the module",
+  errors = "another dtype" },
   function(self, dtype)
     local cast = {}
-    walk(self, "", function(name, value, owner)
-      if not core.is_tensor(value) or not value:is_floating_point() then return end
-      local key = name:match("[^.]+$")
-      if not cast[value] then
-        cast[value] = core.from_bytes(value:to(dtype):bytes(), dtype, value.shape)
-        is_parameter[cast[value]] = is_parameter[value]
+    walk(self, "", function(_, value, holder, key)
+      local is_float = core.is_tensor(value) and value:is_floating_point()
+      if not is_float or value.dtype == dtype then return end
+      local new = cast[value] or value:to(dtype):realize()
+      if not new:is_floating_point() then
+        core.raise("SGL_EDTYPE", ("to: a module's tensors stay floats, got '%s'"):format(dtype),
+          "f32, f64, f16 or bf16")
       end
-      if rawget(owner, key) then rawset(owner, key, cast[value]) end
+      cast[value], is_parameter[new] = new, is_parameter[value]
+      rawset(holder, key, new)
     end)
     return self
   end)
@@ -158,8 +163,6 @@ method("state_dict", { doc = "Parameters and buffers by name. The list part of t
   return dict
 end)
 
-local function shape_text(t) return ("%s[%s]"):format(t.dtype, table.concat(t.shape, ", ")) end
-
 method("load_state_dict", {
   doc = "Copies values by name into parameters and buffers.",
   args = { { "dict", "table", "name -> tensor, as state_dict or sgl.load gives" } },
@@ -173,9 +176,10 @@ method("load_state_dict", {
     if not from then
       missing[#missing + 1] = name
     else
-      if shape_text(from) ~= shape_text(to) then
-        core.raise("SGL_ESHAPE", ("load_state_dict: '%s' is %s here and %s in the dict")
-          :format(name, shape_text(to), shape_text(from)))
+      if api.describe(from) ~= api.describe(to) then
+        core.raise("SGL_ESHAPE", ("load_state_dict: '%s' is %s here and %s in the dict"):format(
+          name, api.describe(to), api.describe(from)),
+          "the dict must come from a module of the same sizes and dtype")
       end
       pending[#pending + 1] = { to, from }
     end
@@ -245,7 +249,8 @@ end
 api.fn(M, "module", {
   doc = "A new class of modules. The constructor receives the object and then the arguments of "
     .. "the call; fields that are tensors or modules are registered. Define Class:forward(...).",
-  args = { { "name", "string", "shown in messages" }, { "constructor", "function", "fn(self, ...)" } },
+  args = { { "name", "string", "shown in messages" },
+           { "constructor", "function", "fn(self, ...)" } },
   returns = "class: call it to make an object",
 }, function(name, constructor) return new_class(name, constructor) end)
 
@@ -256,7 +261,8 @@ api.fn(M, "parameter", {
   errors = "an integer tensor",
 }, function(value)
   if not value:is_floating_point() then
-    core.raise("SGL_EDTYPE", ("nn.parameter: needs a float tensor, got %s"):format(shape_text(value)),
+    core.raise("SGL_EDTYPE", ("nn.parameter: needs a float tensor, got %s"):format(
+      api.describe(value)),
       "convert it with :float(), or register it as a buffer by plain assignment")
   end
   is_parameter[value] = true
@@ -276,12 +282,23 @@ end
 -- Refuses anything but a tensor as a module's input.
 local function need_tensor(self, x)
   if not core.is_tensor(x) then
-    core.raise("SGL_EARG", ("nn.%s: the input must be a tensor, got %s"):format(facts_of[self].class,
-      api.describe(x)))
+    core.raise("SGL_EARG", ("nn.%s: the input must be a tensor, got %s"):format(
+      facts_of[self].class, api.describe(x)))
+  end
+end
+
+-- Refuses anything but [batch, time, size] as a module's input; `name` is what the size is called.
+local function need_sequence(self, x, name, size)
+  need_tensor(self, x)
+  if x.ndim ~= 3 or x.shape[3] ~= size then
+    core.raise("SGL_ESHAPE", ("nn.%s: needs [batch, time, %s] with %s %d, got %s"):format(
+      facts_of[self].class, name, name, size, api.describe(x)),
+      ("the module was made at %s"):format(made_at(self)))
   end
 end
 
 return {
-  M = M, need_tensor = need_tensor, Module = Module, class = class, is_module = is_module, made_at = made_at,
+  M = M, Module = Module, class = class, is_module = is_module, made_at = made_at,
+  need_tensor = need_tensor, need_sequence = need_sequence,
   is_parameter = function(t) return is_parameter[t] == true end,
 }

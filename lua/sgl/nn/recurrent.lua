@@ -5,6 +5,7 @@
 -- product over all steps; the recurrence is unrolled over time.
 
 local core = require "sgl.core"
+local api = require "sgl.api"
 local base = require "sgl.nn.module"
 local F = require "sgl.nn.functional"
 local I = require "sgl.nn.initialise"
@@ -15,14 +16,16 @@ local create = require "sgl.tensor.create"
 local CELLS = {
   RNN = { gates = 1, states = 1, doc = "h' = tanh(x·Wi + h·Wh + b).",
     step = function(x, h) return { (x + h):tanh() } end },
-  LSTM = { gates = 4, states = 2, doc = "Long short-term memory (Hochreiter and Schmidhuber, 1997); "
+  LSTM = { gates = 4, states = 2,
+    doc = "Long short-term memory (Hochreiter and Schmidhuber, 1997); "
     .. "gates in the order input, forget, cell, output.",
     step = function(x, h, state)
       local i, f, g, o = (x + h):chunk(4, -1)
       local c = f:sigmoid() * state[2] + i:sigmoid() * g:tanh()
       return { o:sigmoid() * c:tanh(), c }
     end },
-  GRU = { gates = 3, states = 1, doc = "Gated recurrent unit (Cho et al., 2014); gates in the order "
+  GRU = { gates = 3, states = 1,
+    doc = "Gated recurrent unit (Cho et al., 2014); gates in the order "
     .. "reset, update, new.",
     step = function(x, h, state)
       local xr, xz, xn = x:chunk(3, -1)
@@ -68,14 +71,25 @@ local function initial(self, cell, given, layer, batch, dtype)
   return state
 end
 
+local function check_state(self, state, shape)
+  local wanted = table.concat(shape, ", ")
+  if not core.is_tensor(state) or table.concat(state.shape, ", ") ~= wanted then
+    core.raise("SGL_ESHAPE", ("nn.%s: the state must be [%s], got %s"):format(self.kind, wanted,
+      api.describe(state)), "a state is [layers, batch, hidden]; an LSTM takes a list of h and c")
+  end
+end
+
 local function forward(cell)
   return function(self, x, given)
-    base.need_tensor(self, x)
-    if x.ndim ~= 3 then
-      core.raise("SGL_ESHAPE", ("nn.%s: needs [batch, time, inputs], got %s[%s]"):format(self.kind,
-        x.dtype, table.concat(x.shape, ", ")))
+    base.need_sequence(self, x, "inputs", self.inputs)
+    if x.shape[2] == 0 then
+      core.raise("SGL_ESHAPE", ("nn.%s: no time step in %s"):format(self.kind, api.describe(x)),
+        "x is [batch, time, inputs]")
     end
-    if core.is_tensor(given) then given = { given } end
+    if given ~= nil and type(given) ~= "table" then given = { given } end
+    for i = 1, given and cell.states or 0 do
+      check_state(self, given[i], { self.layers, x.shape[1], self.hidden })
+    end
     local last = {}
     for layer = 0, self.layers - 1 do
       local state = initial(self, cell, given, layer, x.shape[1], x.dtype)
@@ -84,7 +98,9 @@ local function forward(cell)
         last[i] = last[i] or {}
         last[i][layer + 1] = state[i]
       end
-      if layer < self.layers - 1 then x = F.dropout(x, self.dropout, { training = self.training }) end
+      if layer < self.layers - 1 then
+        x = F.dropout(x, self.dropout, { training = self.training })
+      end
     end
     for i = 1, cell.states do last[i] = create.stack(last[i], 1) end
     return x, cell.states == 1 and last[1] or last
@@ -95,14 +111,17 @@ for _, kind in ipairs { "RNN", "LSTM", "GRU" } do
   local cell = CELLS[kind]
   local Class = base.class(kind, {
     doc = cell.doc,
-    args = { { "inputs", "integer", "last dim of x" }, { "hidden", "integer", "last dim of y" } },
-    opts = { { "layers", "integer", 1, "stacked layers" }, { "bias", "boolean", true, "with biases" },
-             { "dropout", "number", 0, "between layers, in training" } },
+    args = { { "inputs", "integer", "last dim of x", within = { 0, math.huge } },
+             { "hidden", "integer", "last dim of y", within = { 1, math.huge } } },
+    opts = { { "layers", "integer", 1, "stacked layers", within = { 1, math.huge } },
+             { "bias", "boolean", true, "with biases" },
+             { "dropout", "number", 0, "between layers, in training", within = { 0, 1 } } },
     returns = "module: (x f32[b, t, inputs], state?) -> y f32[b, t, hidden], state: f32[layers, b, "
       .. "hidden]" .. (cell.states == 2 and ", as a list of h and c" or ""),
-    errors = "a rank other than 3, a last dim that is not `inputs`",
+    errors = "a rank other than 3, a last dim that is not `inputs`, a state of another shape",
   }, function(self, inputs, hidden, o)
-    self.kind, self.hidden, self.layers, self.dropout = kind, hidden, o.layers, o.dropout
+    self.kind, self.inputs, self.hidden = kind, inputs, hidden
+    self.layers, self.dropout = o.layers, o.dropout
     for layer = 0, o.layers - 1 do
       add_parameters(self, cell, layer, layer == 0 and inputs or hidden, o)
     end

@@ -17,6 +17,8 @@ M.schedule = schedule.M
 local Optimizer = api.class(M, "Optimizer", { doc = "Base of the optimizers. Fields: params, the "
   .. "parameters in order; steps, the number of steps made (i32, 0-d)." })
 
+local RATE = { 0, math.huge }
+
 local function number_tensor(v) return core.tensor(v + 0.0, "f32") end
 
 -- Splits `params` (a list of tensors, or of groups {params = {…}, option = …}) into groups of
@@ -40,11 +42,34 @@ local function groups_of(full, opts, params, defaults)
       for k, v in pairs(entry) do if k ~= "params" then own[k] = v end end
       groups[i] = { params = entry.params, options = api.options(full, opts, own) }
     else
-      core.raise("SGL_EARG", ("%s: item %d of the parameters is neither a tensor nor a group with a "
-        .. "list `params`"):format(full, i))
+      core.raise("SGL_EARG", ("%s: item %d of the parameters is %s, neither a tensor nor a group "
+        .. "with a list `params`"):format(full, i, api.describe(entry)))
     end
   end
   return groups
+end
+
+local function check_rate(full, lr)
+  if type(lr) == "table" and not schedule.is_schedule(lr) then
+    core.raise("SGL_EARG",
+      full .. ": option 'lr' must be a number or an optim.schedule, got a table",
+      "groups with their own rates are given as { { params = {…}, lr = … }, … }")
+  end
+end
+
+-- A parameter that can be trained and comes for the first time.
+local function check_parameter(full, p, i, seen)
+  if not core.is_tensor(p) then
+    core.raise("SGL_EARG", ("%s: parameter %d of a group must be a tensor, got %s"):format(full, i,
+      api.describe(p)))
+  elseif not p:is_floating_point() then
+    core.raise("SGL_EDTYPE", ("%s: parameter %d must be a float, got %s"):format(full, i,
+      api.describe(p)), "only floats can be trained: convert it with :float()")
+  elseif seen[p] then
+    core.raise("SGL_EARG", ("%s: parameter %d, %s, is parameter %d again: a parameter comes twice")
+      :format(full, i, api.describe(p), seen[p]), "model:parameters() lists each once")
+  end
+  seen[p] = i
 end
 
 local function make_state(rule, p, h)
@@ -59,17 +84,13 @@ local function build(rule, full, opts, params, defaults)
   local seen = {}
   for i, group in ipairs(groups_of(full, opts, params, defaults)) do
     local lr = group.options.lr
+    check_rate(full, lr)
     local scheduled = schedule.is_schedule(lr)
     self.groups[i] = { options = group.options, first = #self.params + 1, last = nil,
                        schedule = scheduled and lr or nil,
                        lr = number_tensor(scheduled and 1 or lr) }
     for _, p in ipairs(group.params) do
-      if not core.is_tensor(p) then
-        core.raise("SGL_EARG", full .. ": a group's params must be tensors")
-      elseif seen[p] then
-        core.raise("SGL_EARG", full .. ": a parameter comes twice")
-      end
-      seen[p] = true
+      check_parameter(full, p, #self.params + 1, seen)
       table.insert(self.params, p)
       table.insert(self.state, make_state(rule, p, group.options))
     end
@@ -87,19 +108,39 @@ end
 
 local function method(name, row, fn) api.method(Optimizer, name, row, fn) end
 
-local LR = { "lr", "number|tensor?", nil, "instead of the groups' own learning rate" }
+local LR = { "lr", "number|tensor?", nil, "instead of the groups' own learning rate",
+             within = RATE }
+
+-- Gradients that are those of the parameters, one for each.
+local function check_gradients(self, grads)
+  local name = "optim." .. self.rule.name .. ":step"
+  if #grads ~= #self.params then
+    core.raise("SGL_EARG", ("%s: %d gradients for %d parameters"):format(name, #grads,
+      #self.params), "pass sgl.grad(loss, opt.params)")
+  end
+  for i, p in ipairs(self.params) do
+    local g = grads[i]
+    if not core.is_tensor(g) or table.concat(g.shape, ",") ~= table.concat(p.shape, ",") then
+      core.raise("SGL_ESHAPE", ("%s: gradient %d is %s, its parameter %s"):format(name, i,
+        api.describe(g), api.describe(p)), "pass sgl.grad(loss, opt.params)")
+    end
+  end
+end
+
+-- A group by its number; raises when there is none.
+local function group_at(self, method, i)
+  return self.groups[i] or core.raise("SGL_EARG", ("optim.%s:%s: there is no group %d"):format(
+    self.rule.name, method, i), ("the optimizer has %d"):format(#self.groups))
+end
 
 method("step", {
   doc = "Updates the parameters from gradients.",
   args = { { "grads", "table", "list of tensors, in the order of params" } },
   opts = { LR },
   returns = "nothing",
-  errors = "a list of another length",
+  errors = "a list of another length, a gradient of another shape",
 }, function(self, grads, o)
-  if #grads ~= #self.params then
-    core.raise("SGL_EARG", ("optim.%s:step: %d gradients for %d parameters"):format(self.rule.name,
-      #grads, #self.params), "pass sgl.grad(loss, opt.params)")
-  end
+  check_gradients(self, grads)
   self.steps:assign(self.steps + 1)
   local t = self.steps:to("f32")
   for _, group in ipairs(self.groups) do
@@ -108,7 +149,9 @@ method("step", {
       local p, state = self.params[i], self.state[i]
       local updated, new_state = self.rule.update(p, grads[i], state, h)
       p:assign(updated)
-      for _, name in ipairs(self.rule.state(group.options)) do state[name]:assign(new_state[name]) end
+      for _, name in ipairs(self.rule.state(group.options)) do
+        state[name]:assign(new_state[name])
+      end
     end
   end
 end)
@@ -116,8 +159,9 @@ end)
 method("minimize", {
   doc = "Gradient of the loss, clipping, and a step.",
   args = { { "loss", "tensor", "f32[]" } },
-  opts = { { "clip_norm", "number?", nil, "largest global norm of the gradients" },
-           { "clip_value", "number?", nil, "largest absolute value of an element" }, LR },
+  opts = { { "clip_norm", "number?", nil, "largest global norm of the gradients", within = RATE },
+           { "clip_value", "number?", nil, "largest absolute value of an element", within = RATE },
+           LR },
   returns = "tensor f32[], the norm before clipping, or nil without clip_norm",
   errors = "a loss that is not a 0-d float",
 }, function(self, loss, o)
@@ -130,12 +174,13 @@ end)
 
 method("set_lr", {
   doc = "Sets the learning rate (with a schedule: a factor on it) of one group or of all.",
-  args = { { "lr", "number", "" }, { "group", "integer?", "from 1; default: all" } },
+  args = { { "lr", "number", "", within = RATE },
+           { "group", "integer?", "from 1; default: all" } },
   returns = "nothing",
+  errors = "a group that is not there",
 }, function(self, lr, group)
-  for i, g in ipairs(self.groups) do
-    if not group or i == group then g.lr:assign(number_tensor(lr)) end
-  end
+  local chosen = group and { group_at(self, "set_lr", group) } or self.groups
+  for _, g in ipairs(chosen) do g.lr:assign(number_tensor(lr)) end
 end)
 
 method("lr", {
@@ -143,13 +188,13 @@ method("lr", {
   args = { { "group", "integer?", "from 1, the default" } },
   returns = "number",
 }, function(self, group)
-  local g = self.groups[group or 1]
+  local g = group_at(self, "lr", group or 1)
   local lr = g.lr:item()
   return g.schedule and lr * g.schedule:at(self.steps:item()) or lr
 end)
 
-method("state_dict", { doc = "Step count, learning rates and state tensors by name; names are listed "
-  .. "in order in the list part. The tensors themselves, not copies.", returns = "table" },
+method("state_dict", { doc = "Step count, learning rates and state tensors by name; names are "
+  .. "listed in order in the list part. The tensors themselves, not copies.", returns = "table" },
   function(self)
     local dict = {}
     local function add(name, t)
@@ -161,7 +206,9 @@ method("state_dict", { doc = "Step count, learning rates and state tensors by na
     for i, state in ipairs(self.state) do
       for _, g in ipairs(self.groups) do
         if i >= g.first and i <= g.last then
-          for _, name in ipairs(self.rule.state(g.options)) do add(i .. "." .. name, state[name]) end
+          for _, name in ipairs(self.rule.state(g.options)) do
+            add(i .. "." .. name, state[name])
+          end
         end
       end
     end
@@ -176,21 +223,27 @@ method("load_state_dict", {
 }, function(self, dict)
   local own = self:state_dict()
   for _, name in ipairs(own) do
-    local from = dict[name]
-    if not from or table.concat(from.shape, ",") ~= table.concat(own[name].shape, ",") then
-      core.raise(from and "SGL_ESHAPE" or "SGL_EARG", ("optim.%s:load_state_dict: '%s' is %s"):format(
-        self.rule.name, name, from and "of another shape" or "missing"))
+    local from, full = dict[name], "optim." .. self.rule.name .. ":load_state_dict"
+    if from == nil then
+      core.raise("SGL_EARG", ("%s: '%s' is missing"):format(full, name),
+        "the dict must come from state_dict() of the same rule with the same options")
+    elseif api.describe(from) ~= api.describe(own[name]) then
+      core.raise("SGL_ESHAPE", ("%s: '%s' is %s here and %s in the dict"):format(full, name,
+        api.describe(own[name]), api.describe(from)),
+        "the dict must come from an optimizer of the same parameters")
     end
   end
   for _, name in ipairs(own) do own[name]:assign(dict[name]) end
 end)
 
 for _, rule in ipairs(rules) do
-  local opts = { { "lr", "number|table", rule.lr, "learning rate: a number, or an optim.schedule" } }
+  local opts = { { "lr", "number|table", rule.lr, "learning rate: a number, or an optim.schedule",
+                   within = RATE } }
   for _, opt in ipairs(rule.opts) do opts[#opts + 1] = opt end
   local row = {
     doc = rule.doc,
-    args = { { "params", "table", "list of parameters, or of groups { params = {…}, lr = … }" } },
+    args = { { "params", "table",
+               "list of parameters, or of groups { params = {…}, lr = … }" } },
     opts = opts,
     returns = "optimizer",
     errors = "an empty list, a parameter that comes twice, an unknown option",

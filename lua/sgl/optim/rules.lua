@@ -20,19 +20,24 @@ local function adam_step(p, g, s, h)
   return p - h.lr * m_hat / (v_hat:sqrt() + h.eps), { m = m, v = v }
 end
 
+local SHARE, POSITIVE = { 0, 1 }, { 0, math.huge }
+
 local function betas(beta1, beta2)
-  return { "beta1", "number", beta1, "decay of the mean of gradients" },
-    { "beta2", "number", beta2, "decay of the mean of their squares" }
+  return { "beta1", "number", beta1, "decay of the mean of gradients", within = SHARE },
+    { "beta2", "number", beta2, "decay of the mean of their squares", within = SHARE }
 end
-local EPS = { "eps", "number", 1e-8, "added to the denominator" }
-local function weight_decay(default, doc) return { "weight_decay", "number", default, doc } end
+local EPS = { "eps", "number", 1e-8, "added to the denominator", within = POSITIVE }
+local function weight_decay(default, doc)
+  return { "weight_decay", "number", default, doc, within = POSITIVE }
+end
+local MOMENTUM = { "momentum", "number", 0, "decay of the velocity", within = SHARE }
 local L2 = weight_decay(0, "L2 penalty, added to the gradient")
 local ADAM_B1, ADAM_B2 = betas(0.9, 0.999)
 
 return {
   { name = "SGD", lr = 1e-2,
     doc = "Gradient descent with momentum (Polyak, 1964) and Nesterov's variant, as PyTorch's.",
-    opts = { { "momentum", "number", 0, "decay of the velocity" },
+    opts = { MOMENTUM,
              { "nesterov", "boolean", false, "look ahead along the velocity" }, L2 },
     state = function(h) return h.momentum ~= 0 and { "velocity" } or {} end,
     update = function(p, g, s, h)
@@ -48,14 +53,15 @@ return {
     state = function() return { "m", "v" } end,
     update = function(p, g, s, h) return adam_step(p, decayed(g, p, h.weight_decay), s, h) end },
 
-  { name = "AdamW", lr = 1e-3, doc = "Adam with decoupled weight decay (Loshchilov and Hutter, 2019).",
+  { name = "AdamW", lr = 1e-3,
+    doc = "Adam with decoupled weight decay (Loshchilov and Hutter, 2019).",
     opts = { ADAM_B1, ADAM_B2, EPS,
              weight_decay(1e-2, "share of the parameter taken away, times the learning rate") },
     state = function() return { "m", "v" } end,
     update = function(p, g, s, h) return adam_step(p * (1 - h.lr * h.weight_decay), g, s, h) end },
 
   { name = "Adagrad", lr = 1e-2, doc = "Adagrad (Duchi, Hazan and Singer, 2011).",
-    opts = { { "eps", "number", 1e-10, "added to the denominator" }, L2 },
+    opts = { { "eps", "number", 1e-10, "added to the denominator", within = POSITIVE }, L2 },
     state = function() return { "sum" } end,
     update = function(p, g, s, h)
       g = decayed(g, p, h.weight_decay)
@@ -64,8 +70,8 @@ return {
     end },
 
   { name = "RMSprop", lr = 1e-2, doc = "RMSprop (Hinton, 2012).",
-    opts = { { "alpha", "number", 0.99, "decay of the mean of squares" }, EPS,
-             { "momentum", "number", 0, "decay of the velocity" }, L2 },
+    opts = { { "alpha", "number", 0.99, "decay of the mean of squares", within = SHARE }, EPS,
+             MOMENTUM, L2 },
     state = function(h) return h.momentum ~= 0 and { "v", "velocity" } or { "v" } end,
     update = function(p, g, s, h)
       g = decayed(g, p, h.weight_decay)
@@ -76,9 +82,10 @@ return {
       return p - h.lr * velocity, { v = v, velocity = velocity }
     end },
 
-  { name = "Lion", lr = 1e-4, doc = "Lion (Chen et al., 2023): the sign of an interpolated momentum.",
-    opts = { { "beta1", "number", 0.9, "weight of the momentum in the update" },
-             { "beta2", "number", 0.99, "decay of the momentum" },
+  { name = "Lion", lr = 1e-4,
+    doc = "Lion (Chen et al., 2023): the sign of an interpolated momentum.",
+    opts = { { "beta1", "number", 0.9, "weight of the momentum in the update", within = SHARE },
+             { "beta2", "number", 0.99, "decay of the momentum", within = SHARE },
              weight_decay(0, "share of the parameter taken away, times the learning rate") },
     state = function() return { "m" } end,
     update = function(p, g, s, h)

@@ -24,12 +24,15 @@ api.method(Schedule, "at", {
   returns = "number",
 }, function(self, step) return self.formula(core.tensor(step + 0.0, "f32")):item() end)
 
+local RATE, STEPS = { 0, math.huge }, { 1, math.huge }
+
 local function constant_like(step, value) return step * 0 + value end
 
 api.fn(M, "step", {
   doc = "Multiplied by `factor` after every `every` steps.",
-  args = { { "lr", "number", "at the start" } },
-  opts = { { "every", "integer", 1000, "steps between changes" }, { "factor", "number", 0.1, "" } },
+  args = { { "lr", "number", "at the start", within = RATE } },
+  opts = { { "every", "integer", 1000, "steps between changes", within = STEPS },
+           { "factor", "number", 0.1, "above 0", within = { 0, math.huge } } },
   returns = "schedule",
 }, function(lr, o)
   return new(function(t) return ((t / o.every):floor() * math.log(o.factor)):exp() * lr end)
@@ -38,14 +41,16 @@ end)
 api.fn(M, "cosine", {
   doc = "Half a cosine from `lr` to `last` over `steps` steps, after a linear warm-up from 0 "
     .. "(Loshchilov and Hutter, 2017); then `last`.",
-  args = { { "lr", "number", "the highest" }, { "steps", "integer", "all, warm-up included" } },
-  opts = { { "warmup", "integer", 0, "steps of the warm-up" }, { "last", "number", 0, "at the end" } },
+  args = { { "lr", "number", "the highest", within = RATE },
+           { "steps", "integer", "all, warm-up included", within = STEPS } },
+  opts = { { "warmup", "integer", 0, "steps of the warm-up", within = { 0, math.huge } },
+           { "last", "number", 0, "at the end", within = RATE } },
   returns = "schedule",
   errors = "a warm-up that is not shorter than the whole",
 }, function(lr, steps, o)
   if o.warmup >= steps then
-    core.raise("SGL_EARG", ("optim.schedule.cosine: a warm-up of %d steps leaves nothing of %d"):format(
-      o.warmup, steps))
+    core.raise("SGL_EARG", ("optim.schedule.cosine: a warm-up of %d steps leaves nothing of %d")
+      :format(o.warmup, steps), "the warm-up is part of the steps and must be shorter")
   end
   return new(function(t)
     local way = ((t - o.warmup) / (steps - o.warmup)):clamp(0, 1)
@@ -57,7 +62,8 @@ end)
 
 api.fn(M, "warmup", {
   doc = "Linear from 0 to `lr` over `steps` steps, then constant.",
-  args = { { "lr", "number", "the highest" }, { "steps", "integer", "of the warm-up" } },
+  args = { { "lr", "number", "the highest", within = RATE },
+           { "steps", "integer", "of the warm-up", within = STEPS } },
   returns = "schedule",
 }, function(lr, steps)
   return new(function(t) return ((t + 1) / steps):minimum(1) * lr end)
@@ -66,7 +72,8 @@ end)
 api.fn(M, "one_cycle", {
   doc = "Cosine up from lr / `start` to lr over the share `up` of the steps, then cosine down to "
     .. "lr / `start` / `finish` (Smith and Topin, 2018).",
-  args = { { "lr", "number", "the highest" }, { "steps", "integer", "of the whole cycle" } },
+  args = { { "lr", "number", "the highest", within = RATE },
+           { "steps", "integer", "of the whole cycle", within = STEPS } },
   opts = { { "up", "number", 0.3, "share of the steps that rise" },
            { "start", "number", 25, "lr over the first rate" },
            { "finish", "number", 1e4, "first rate over the last" } },
@@ -84,24 +91,30 @@ api.fn(M, "one_cycle", {
   end)
 end)
 
-api.fn(M, "constant", { doc = "Always the same.", args = { { "lr", "number", "" } },
+api.fn(M, "constant", { doc = "Always the same.", args = { { "lr", "number", "", within = RATE } },
   returns = "schedule" }, function(lr) return new(function(t) return constant_like(t, lr) end) end)
 
 local Plateau = api.class(M, "Plateau", { doc = "Lowers an optimizer's rate when a value stops "
   .. "improving." })
 api.fn(M, "plateau", {
-  doc = "Multiplies the optimizer's learning rate by `factor` when :update(value) saw no improvement "
-    .. "for more than `patience` calls.",
+  doc = "Multiplies the optimizer's learning rate by `factor` when :update(value) saw no "
+    .. "improvement for more than `patience` calls.",
   args = { { "optimizer", "table", "" } },
-  opts = { { "factor", "number", 0.1, "" }, { "patience", "integer", 10, "calls without improvement" },
+  opts = { { "factor", "number", 0.1, "" },
+           { "patience", "integer", 10, "calls without improvement" },
            { "threshold", "number", 1e-4, "relative improvement that counts" },
            { "mode", "string", "min", "min: lower is better; max: higher is" },
            { "lowest", "number", 0, "never below" } },
   returns = "plateau",
-  errors = "another mode",
+  errors = "another mode; what is no optimizer",
 }, function(optimizer, o)
   if o.mode ~= "min" and o.mode ~= "max" then
-    core.raise("SGL_EARG", ("optim.schedule.plateau: mode must be 'min' or 'max', not '%s'"):format(o.mode))
+    core.raise("SGL_EARG", ("optim.schedule.plateau: mode must be 'min' or 'max', not '%s'"):format(
+      o.mode))
+  end
+  if type(optimizer.set_lr) ~= "function" then
+    core.raise("SGL_EARG", ("optim.schedule.plateau: the first argument must be an optimizer, "
+      .. "got %s"):format(api.describe(optimizer)))
   end
   return setmetatable({ optimizer = optimizer, options = o, best = nil, bad = 0 }, Plateau)
 end)

@@ -72,7 +72,11 @@ api.fn(root, "arange", {
   if not stop then start, stop = 0, start end
   step = step or 1
   if step == 0 then core.raise("SGL_EARG", "arange: the step must not be 0") end
-  local n = math.max(0, math.ceil((stop - start) / step))
+  local n = math.tointeger(math.max(math.ceil((stop - start) / step), 0))
+  if not n then
+    core.raise("SGL_EARG", ("arange: from %s to %s by %s is no number of elements"):format(
+      start, stop, step), "start, stop and step must be finite")
+  end
   local whole = math.type(start) == "integer" and math.type(step) == "integer"
   local dtype = o.dtype or (whole and math.type(stop) == "integer" and "i32" or "f32")
   if dtype == "i32" and math.max(math.abs(start), math.abs(stop)) > I32_MOST then

@@ -42,22 +42,20 @@ api.tensor("take", {
 end)
 
 -- For an index that names a position along one dim of `shape` for each of its elements: the
--- positions in the flattened tensor. A position outside the dim is moved outside the whole, so
--- that the gather reports it.
+-- positions in the flattened tensor. Each is looked up in the list of the dim's positions, so that
+-- one outside is reported as what it is.
 local function flat_positions(op, shape, axis, at)
   index.need_integers(op, at)
   local own, strides = at.shape, dims.strides(shape)
   local dtype = index_dtype(shape)
-  local n, total = shape[axis], dims.count(shape)
-  at = at:to(dtype)
-  local flat = at * strides[axis]
+  local positions = core.iota({ shape[axis] }, 1, dtype)
+  local flat = apply("gather", { positions, at }, { dim = 1 }) * strides[axis]
   for other, size in ipairs(own) do
     if other ~= axis and size > 1 then
       flat = flat + core.iota(own, other, dtype) * strides[other]
     end
   end
-  local outside = at:lt(0):where(at, at + total)
-  return at:ge(0):logical_and(at:lt(n)):where(flat, outside)
+  return flat
 end
 
 -- The rank of the index must be that of t; its dims, other than `axis`, at most those of t.
@@ -95,9 +93,11 @@ api.tensor("scatter_add", {
 }, function(t, dim, at, src)
   local axis = dims.axis("scatter_add", t, dim)
   check_same_rank("scatter_add", t, axis, at)
-  if src.ndim ~= at.ndim then
+  local wide = src.ndim == at.ndim
+  for other, size in ipairs(at.shape) do wide = wide and src.shape[other] >= size end
+  if not wide then
     raise("SGL_ESHAPE", ("scatter_add: src %s does not fit the index %s"):format(
-      dims.text(src), dims.text(at)))
+      dims.text(src), dims.text(at)), "src has an element for each of the index")
   end
   for other, size in ipairs(at.shape) do src = narrow(src, other, 1, size) end
   local flat = flat_positions("scatter_add", t.shape, axis, at)

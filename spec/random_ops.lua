@@ -136,6 +136,12 @@ local function hull(list)
   return lo, hi
 end
 
+-- One of the two: beside an infinite element the other may be any of its values.
+local function either(x, y)
+  return { lo = math.min(x.lo, y.lo), hi = math.max(x.hi, y.hi), err = math.max(x.err, y.err),
+           whole = x.whole and y.whole, special = x.special or y.special }
+end
+
 local BINARY = {
   add = function(x, y)
     return { lo = x.lo + y.lo, hi = x.hi + y.hi, err = x.err + y.err, whole = x.whole and y.whole }
@@ -146,15 +152,18 @@ local BINARY = {
   mul = function(x, y)
     local lo, hi = hull { x.lo * y.lo, x.lo * y.hi, x.hi * y.lo, x.hi * y.hi }
     if x == y then lo = math.max(lo, 0) end
-    return { lo = lo, hi = hi, err = mag(x) * y.err + mag(y) * x.err, whole = x.whole and y.whole }
+    return { lo = lo, hi = hi, err = mag(x) * y.err + mag(y) * x.err + x.err * y.err,
+             whole = x.whole and y.whole }
   end,
   min = function(x, y)
-    return { lo = math.min(x.lo, y.lo), hi = math.min(x.hi, y.hi), err = math.max(x.err, y.err),
-             whole = x.whole and y.whole }
+    local f = either(x, y)
+    if not f.special then f.hi = math.min(x.hi, y.hi) end
+    return f
   end,
   max = function(x, y)
-    return { lo = math.max(x.lo, y.lo), hi = math.max(x.hi, y.hi), err = math.max(x.err, y.err),
-             whole = x.whole and y.whole }
+    local f = either(x, y)
+    if not f.special then f.lo = math.max(x.lo, y.lo) end
+    return f
   end,
 }
 
@@ -235,8 +244,7 @@ step(4, function(b)
   local y = x and b:match(x.dtype, x.dims)
   local c = y and b:match("bool", x.dims)
   if not c then return nil end
-  return b:emit("where", { c, x, y }, nil, x.dtype, x.dims, { lo = math.min(x.lo, y.lo),
-    hi = math.max(x.hi, y.hi), err = math.max(x.err, y.err), whole = x.whole and y.whole })
+  return b:emit("where", { c, x, y }, nil, x.dtype, x.dims, either(x, y))
 end)
 
 -- To integers only exact values: what is between two would be cut either way.
@@ -353,8 +361,7 @@ step(4, function(b)
   if not m then return nil end
   local dims = copy_list(n.dims)
   dims[axis] = dims[axis] + other[axis]
-  return b:emit("concat", { n, m }, "dim=" .. axis, n.dtype, dims, { lo = math.min(n.lo, m.lo),
-    hi = math.max(n.hi, m.hi), err = math.max(n.err, m.err), whole = n.whole and m.whole })
+  return b:emit("concat", { n, m }, "dim=" .. axis, n.dtype, dims, either(n, m))
 end)
 
 step(3, function(b)
@@ -612,10 +619,12 @@ step(3, function(b)
   return x and composite(b, "layer_norm", x, function()
     local n = x.dims[#x.dims]
     local share = b:const(x.dtype, x.dims, reciprocal(n))
+    local part = n * reciprocal(n)
     local function mean(v)
       local s = spread(b, "sum", v, summed(v, n, math.min(n, DEPTH)))
       return s and share and b:emit("mul", { s, share }, nil, x.dtype, x.dims,
-        { lo = v.lo, hi = v.hi, err = s.err / n + engine.roundoff[x.dtype] * mag(v) })
+        { lo = v.lo * part, hi = v.hi * part,
+          err = s.err / n + engine.roundoff[x.dtype] * mag(v) })
     end
     local m = mean(x)
     local d = m and b:emit("sub", { x, m }, nil, x.dtype, x.dims, BINARY.sub(x, m))

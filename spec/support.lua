@@ -53,6 +53,29 @@ function M.script(text, args, env)
   return (out:gsub(name:gsub("%p", "%%%0"), "script.lua")), status
 end
 
+-- A new folder for files of a spec, with a slash at its end.
+function M.folder()
+  local name = os.tmpname()
+  os.remove(name)
+  assert(os.execute("mkdir -p " .. name))
+  return name .. "/"
+end
+
+function M.remove(folder)
+  assert(os.execute("rm -r " .. folder))
+end
+
+function M.write(path, text)
+  local file <close> = assert(io.open(path, "wb"))
+  assert(file:write(text))
+  return path
+end
+
+function M.read(path)
+  local file <close> = assert(io.open(path, "rb"))
+  return file:read "a"
+end
+
 -- The error object that fn raises; fails when it raises none.
 function M.error_of(fn, ...)
   local ok, e = pcall(fn, ...)

@@ -1,11 +1,17 @@
 -- support.lua: what the specs share: comparing tensors, running the program as a user would.
 
+local lfs = require "lfs"
 local sgl = require "sgl"
 
 local M = {}
 
-M.root = (debug.getinfo(1, "S").source:match("^@(.*)spec/support.lua$") or "./")
-M.binary = arg and arg[-1] or "build/sgl"
+-- Paths hold after a change of the folder.
+local function absolute(path)
+  return path:sub(1, 1) == "/" and path or lfs.currentdir() .. "/" .. path
+end
+
+M.root = absolute(debug.getinfo(1, "S").source:match("^@(.*)spec/support.lua$") or "")
+M.binary = absolute(os.getenv "SGL_EXE" or arg and arg[-1] or "build/sgl")
 
 -- Largest |a - b| / (abs + rel·|b|) over all elements of two equally shaped tensors or lists;
 -- at most 1 when they agree. NaN agrees with NaN only.

@@ -47,7 +47,7 @@ local function show(...)
   if words.n == 0 then return end
   for i = 1, words.n do
     note(words[i])
-    words[i] = tostring(words[i])
+    words[i] = tostring(words[i]):gsub("\n$", "")
   end
   print(table.concat(words, "\t", 1, words.n))
 end

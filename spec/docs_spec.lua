@@ -124,16 +124,10 @@ describe("the registry", function()
   end)
 end)
 
--- The program's path from any folder.
-local function binary()
-  if support.binary:find "^/" then return support.binary end
-  return support.run("realpath " .. support.binary):match "[^\n]+"
-end
-
 describe("the documentation", function()
   it("is what `make docs` writes, outputs of its examples and of the demo included", function()
     local out, status = support.run(("cd %s && %s scripts/api.lua --check"):format(
-      support.root, binary()))
+      support.root, support.binary))
     assert(status == 0, out)
   end)
 

@@ -5,22 +5,52 @@
 #include "host/trace.h"
 #include "ir/grad.h"
 
-/* Zero is right when loss does not depend on a tensor, and wrong when it does through tensors
- * whose history was dropped. So refuse what cannot be told apart. */
-static void check_history(lua_State *L, Host *h, const Node *loss, int n, Node *const *wrt)
+static bool is_among(const Node *n, int count, Node *const *nodes)
+{
+    for (int i = 0; i < count; i++)
+        if (nodes[i] == n) return true;
+    return false;
+}
+
+/* Does loss read a tensor, not one of wrt, whose history was dropped? */
+static bool reads_cut(lua_State *L, const Node *loss, int n, Node *const *wrt)
 {
     const Graph *g = loss->graph;
-    bool cut = false, apart = false;
     uint8_t *mark = host_scratch(L, g->nodes.n, 1);
+    bool found = false;
     ir_reachable(g, 1, (Node *const[]){(Node *)loss}, mark);
-    for (int i = 0; i < g->inputs.n; i++)
-        cut |= mark[g->inputs.at[i].node->id] && g->inputs.at[i].name &&
-               !strcmp(g->inputs.at[i].name, TRACE_CUT);
-    for (int i = 0; i < n; i++) apart |= !mark[wrt[i]->id];
-    if (cut && apart && !h->capture)
-        host_raise(L, SGL_EGRAD, "take the gradient inside sgl.compile, or sooner after the loss",
-                   "grad: the operations between the loss and the tensors are no longer recorded");
+    for (int i = 0; i < g->inputs.n; i++) {
+        const GraphInput *in = &g->inputs.at[i];
+        found |= mark[in->node->id] && !strcmp(in->name, TRACE_CUT) && !is_among(in->node, n, wrt);
+    }
     lua_pop(L, 1);
+    return found;
+}
+
+/* A gradient would be too small if loss depends on a tensor of the list at 2 also through
+ * operations that are no longer recorded. So refuse where that may be. */
+static void check_history(lua_State *L, Host *h, const Node *loss, int n, Node *const *wrt)
+{
+    bool old = false;
+    if (h->capture || !h->last_cut) return;
+    for (int i = 0; i < n; i++) {
+        lua_rawgeti(L, 2, i + 1);
+        old |= host_tensor_at(L, h, -1)->id < h->last_cut;
+        lua_pop(L, 1);
+    }
+    if (old && reads_cut(L, loss, n, wrt))
+        host_raise(L, SGL_EGRAD,
+                   "compile the step, or keep numbers (loss:item()) instead of tensors",
+                   "grad: too many operations were recorded, the oldest are gone");
+}
+
+/* A constant made in a capture is one node with all equal constants: its gradient would be theirs
+ * too. */
+static void check_wrt(lua_State *L, Host *h, const Node *n, int i)
+{
+    if (!h->capture || n->nin || n->op == OP_input) return;
+    host_raise(L, SGL_EGRAD, "make the tensor outside the step, or pass it as an argument",
+               "grad: tensor %d is a constant made inside the captured step", i + 1);
 }
 
 /* core.grad(loss, list) -> list */
@@ -42,6 +72,7 @@ static int grad(lua_State *L)
     for (int i = 0; i < n; i++) {
         lua_rawgeti(L, 2, i + 1);
         wrt[i] = host_node(L, h, lua_gettop(L), "grad");
+        check_wrt(L, h, wrt[i], i);
         lua_pop(L, 1);
     }
     check_history(L, h, loss, n, wrt);

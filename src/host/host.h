@@ -25,6 +25,7 @@ typedef struct Host {
     struct Trace *pending;     /* operations recorded outside a capture; NULL: none */
     struct Capture *capture;   /* the capture that is on; NULL: none */
     struct Cache *cache;       /* programs made of pending operations */
+    uint64_t last_cut;         /* tensors with smaller ids lost the history they were in */
     int64_t rng_seed, rng_counter;
     int64_t hinted;            /* bytes of storage the collector was told of */
     const void *tensor_meta;   /* address of the metatable, to know tensors quickly */

@@ -3,11 +3,15 @@
  * Holds: a handle is in the host's ring from birth to death; its storage is a reference of its
  *        own. Closing is final: a closed handle only answers that it is closed.
  */
+#include <limits.h>
 #include <string.h>
 #include "host/tensor.h"
 #include "host/trace.h"
 
-enum { HINT_BYTES = 1 << 16 }; /* smaller amounts wait until they add up */
+enum {
+    HINT_BYTES = 1 << 18, /* smaller amounts wait until they add up */
+    ALLOWED_KB = 1 << 15, /* garbage that is no reason to hurry */
+};
 
 void host_tensor_detach(Tensor *t)
 {
@@ -32,13 +36,18 @@ void host_tensor_bind(Tensor *t, Trace *tr, Node *n)
     t->prev->next = t->next->prev = t;
 }
 
-void host_tensor_set(Tensor *t, Storage *s)
+uint64_t host_tensor_id(void)
 {
     static _Atomic uint64_t count;
+    return ++count;
+}
+
+void host_tensor_set(Tensor *t, Storage *s)
+{
     exec_storage_unref(t->storage);
     host_tensor_detach(t);
     t->storage = s;
-    t->id = ++count;
+    t->id = host_tensor_id();
     t->leaf = t->cut = false;
 }
 
@@ -120,6 +129,9 @@ Shape host_tensor_shape(const Tensor *t)
     return s;
 }
 
+/* Lua starts a new collection when its heap has doubled. Storage shall do the same: what was
+ * allocated counts as the share of Lua's heap that it is of all storage. So collecting costs a
+ * program with large tensors no more than one with small ones. */
 void host_hint_memory(lua_State *L, Host *h)
 {
     int64_t live = exec_storage_live_bytes(), grown = live - h->hinted;
@@ -127,7 +139,9 @@ void host_hint_memory(lua_State *L, Host *h)
     if (grown < HINT_BYTES) return;
     h->hinted = live;
     if (!lua_gc(L, LUA_GCISRUNNING)) return;
-    lua_gc(L, LUA_GCSTEP, (int)(grown / 1024 > 1 << 20 ? 1 << 20 : grown / 1024));
+    int64_t all = live / 1024 > ALLOWED_KB ? live / 1024 : ALLOWED_KB;
+    int64_t share = grown / 1024 * lua_gc(L, LUA_GCCOUNT) / all;
+    lua_gc(L, LUA_GCSTEP, share < INT_MAX ? (int)share + 1 : INT_MAX);
     h->hinted = exec_storage_live_bytes();
 }
 

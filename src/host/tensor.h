@@ -34,6 +34,7 @@ Tensor **host_tensor_list(lua_State *L, Host *h, int arg, const char *what, int 
 Shape host_tensor_shape(const Tensor *t);
 void host_tensor_bind(Tensor *t, Trace *tr, Node *n);     /* its value too when known */
 void host_tensor_set(Tensor *t, Storage *s);              /* takes s: t is a leaf now */
+uint64_t host_tensor_id(void);                            /* a new one, larger than all before */
 void host_tensor_detach(Tensor *t);                       /* leaves its trace */
 void host_hint_memory(lua_State *L, Host *h);             /* tells the collector of storage */
 

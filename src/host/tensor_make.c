@@ -176,7 +176,18 @@ static int push_node(lua_State *L, Host *h, Trace *tr, Node *n)
     return 1;
 }
 
-/* core.full(shape, value, dtype?) */
+/* Fills the storage with one value. */
+static void fill_same(Storage *s, double value)
+{
+    size_t size = DTYPES[s->dtype].bytes, done = size;
+    if (!s->count) return;
+    ir_dtype_store(s->dtype, s->data, 0, value);
+    for (char *at = s->data; done < s->bytes; done *= 2)
+        memcpy(at + done, at, done < s->bytes - done ? done : s->bytes - done);
+}
+
+/* core.full(shape, value, dtype?). Recorded, equal constants are one node. So outside a capture a
+ * float one is a leaf, which gradients can be taken of: it is not every other constant. */
 static int make_full(lua_State *L)
 {
     Host *h = host_of(L);
@@ -187,6 +198,10 @@ static int make_full(lua_State *L)
         return host_raise(L, SGL_EARG, NULL, "full: the value must be a number, got %s",
                           host_kind(L, 2));
     double v = lua_isboolean(L, 2) ? lua_toboolean(L, 2) : lua_tonumber(L, 2);
+    if (!h->capture && DTYPES[dtype].class == CLASS_FLOAT) {
+        fill_same(host_tensor_make(L, h, dtype, rank, dims)->storage, v);
+        return 1;
+    }
     Trace *tr = host_trace(L, h);
     return push_node(L, h, tr, ir_const(tr->graph, dtype, rank, dims, v));
 }

@@ -92,7 +92,10 @@ static int tensor_tostring(lua_State *L)
     Host *h = host_of(L);
     const Tensor *t = host_tensor_at(L, h, 1);
     lua_settop(L, 1);
-    if (!t || t->life == TENSOR_ALIVE) return call_method(L, "__show", 1);
+    if (!t || t->life == TENSOR_ALIVE) {
+        host_tensor_value(L, h, 1, "tostring");
+        return call_method(L, "__show", 1);
+    }
     lua_pushstring(L, t->life == TENSOR_CLOSED ? "closed tensor" : "tensor of a captured step");
     return 1;
 }

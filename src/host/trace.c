@@ -3,12 +3,14 @@
  * Holds: a value beside a node is the node's value for good: leaves in a trace are never updated
  *        in place, because the trace's reference makes their storage a shared one.
  * Bounds: PENDING_NODES nodes not run are run; a trace is compacted when it doubled and weighs
- *         over LIMIT_BYTES; a history of HISTORY_NODES nodes is cut: all its tensors become leaves.
+ *         over LIMIT_BYTES; what then still has HISTORY_NODES nodes, or HISTORY_BYTES of values
+ *         that nothing else holds, is cut: all its tensors become leaves.
  */
 #include "host/capture.h"
 #include "host/trace.h"
 
-enum { PENDING_NODES = 4096, HISTORY_NODES = 16384, NODE_WEIGHT = 4096, LIMIT_BYTES = 1 << 25 };
+enum { PENDING_NODES = 4096, HISTORY_NODES = 1 << 18, NODE_WEIGHT = 4096, LIMIT_BYTES = 1 << 25 };
+static const int64_t HISTORY_BYTES = INT64_C(1) << 31;
 
 int host_trace_init(Trace *tr, Ctx *cx)
 {
@@ -64,12 +66,21 @@ static int64_t weight(const Trace *tr)
     return tr->held + (int64_t)tr->graph->nodes.n * NODE_WEIGHT;
 }
 
+/* Is the value of node id worth keeping? Leaves cannot be computed again; a handle or a pending
+ * operation reads the others, or, if none does, only gradients could: they compute it again. */
+static bool value_kept(const Trace *tr, int id, const uint8_t *pending)
+{
+    const Storage *s = tr->value.at[id];
+    return s && (s->refs > 1 || pending[id] == COPY_INPUT || !tr->graph->nodes.at[id]->nin);
+}
+
 /* Moves values, leaves and handles of `old` to their nodes in `new`. All memory that is needed
  * was found before the first handle moves. */
-static int trace_move(Trace *old, Trace *new, Node *const *made)
+static int trace_move(Trace *old, Trace *new, Node *const *made, const uint8_t *pending)
 {
     for (int id = 0; id < old->value.n; id++)
-        if (old->value.at[id] && made[id] && host_trace_store(new, made[id], old->value.at[id]) < 0)
+        if (made[id] && value_kept(old, id, pending) &&
+            host_trace_store(new, made[id], old->value.at[id]) < 0)
             return SGL_ENOMEM;
     for (uint32_t i = 0; i < old->leaf.cap; i++) {
         if (!old->leaf.used[i] || !made[old->leaf.slot[i].value]) continue;
@@ -83,28 +94,49 @@ static int trace_move(Trace *old, Trace *new, Node *const *made)
     return SGL_OK;
 }
 
+/* Bytes that would be free without the trace. */
+static int64_t own_bytes(const Trace *tr)
+{
+    int64_t bytes = 0;
+    for (int id = 0; id < tr->value.n; id++)
+        if (tr->value.at[id] && tr->value.at[id]->refs == 1)
+            bytes += (int64_t)tr->value.at[id]->bytes;
+    return bytes;
+}
+
+/* Marks what the handles need, and beside it what the pending ones among them will read. */
+static void mark_needed(const Trace *tr, uint8_t *needed, uint8_t *pending)
+{
+    for (const Tensor *t = tr->handles.next; t != &tr->handles; t = t->next) {
+        needed[t->node->id] = COPY_NODE;
+        if (!t->storage) pending[t->node->id] = COPY_NODE;
+    }
+    host_copy_mark(tr->graph, NULL, needed);
+    host_copy_mark(tr->graph, tr, pending);
+}
+
 /* Copies what the handles need into a new graph. Without memory for it nothing changes. */
 static void trace_compact(Host *h)
 {
     Trace *old = h->pending, *new = base_mem_zero(1, sizeof *new);
     int n = old->graph->nodes.n;
-    uint8_t *mark = base_mem_zero(n + 1, 1);
+    uint8_t *needed = base_mem_zero(n + 1, 1), *pending = base_mem_zero(n + 1, 1);
     Node **made = base_mem_zero(n + 1, sizeof *made);
     bool moved = false;
-    if (new &&mark && made &&host_trace_init(new, h->cx) == SGL_OK) {
-        for (const Tensor *t = old->handles.next; t != &old->handles; t = t->next)
-            mark[t->node->id] = COPY_NODE;
-        host_copy_mark(old->graph, NULL, mark);
-        moved = host_copy(old->graph, mark, new->graph, made) == SGL_OK &&
-                trace_move(old, new, made) == SGL_OK;
+    if (new &&needed && pending &&made &&host_trace_init(new, h->cx) == SGL_OK) {
+        mark_needed(old, needed, pending);
+        moved = host_copy(old->graph, needed, new->graph, made) == SGL_OK &&
+                trace_move(old, new, made, pending) == SGL_OK;
     }
-    base_mem_free(mark);
+    base_mem_free(needed);
+    base_mem_free(pending);
     base_mem_free(made);
     base_err_clear(&h->cx->err);
     if (moved) {
         host_trace_drop(h);
         h->pending = new;
         new->fresh = new->graph->nodes.n;
+        new->held = own_bytes(new);
     } else if (new) {
         host_trace_end(new);
         base_mem_free(new);
@@ -130,6 +162,7 @@ static int trace_cut(Host *h)
     if (status < 0) return status;
     for (Tensor *t = h->pending->handles.next; t != &h->pending->handles; t = t->next)
         t->cut = !t->leaf;
+    h->last_cut = host_tensor_id();
     host_trace_drop(h);
     return SGL_OK;
 }
@@ -146,7 +179,9 @@ static int trace_tidy(lua_State *L, Host *h)
     }
     if (!h->pending || weight(h->pending) < h->pending->limit) return SGL_OK;
     trace_compact(h);
-    return h->pending->graph->nodes.n > HISTORY_NODES ? trace_cut(h) : SGL_OK;
+    const Trace *tr = h->pending;
+    bool long_history = tr->graph->nodes.n > HISTORY_NODES || tr->held > HISTORY_BYTES;
+    return long_history ? trace_cut(h) : SGL_OK;
 }
 
 static int trace_ready(lua_State *L, Host *h)

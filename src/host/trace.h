@@ -1,9 +1,9 @@
 /* trace.h: recording: a graph, the handles on its nodes, and the values known so far.
  *
  * Outside captures there is one trace, Host.pending. Values that were computed stay beside
- * their nodes, so nothing runs twice and gradients still see how a value came about. What no
- * handle needs is dropped by compaction, which copies the rest into a new graph; it happens only
- * in host_trace and host_trace_idle, when no C function holds a node.
+ * their nodes, so that gradients still see how a value came about. What no handle needs is dropped
+ * by compaction, which copies the rest into a new graph; it happens only in host_trace and
+ * host_trace_idle, when no C function holds a node.
  */
 #ifndef SGL_HOST_TRACE_H
 #define SGL_HOST_TRACE_H
@@ -16,7 +16,7 @@ struct Trace {
     Map leaf;                  /* Tensor.id of a leaf: node id of its input */
     int pins;                  /* regions open: the graph must stay */
     int fresh;                 /* number of nodes when something was last computed */
-    int64_t held, limit;       /* bytes of values; weight above which to compact */
+    int64_t held, limit;       /* bytes of values, at most; weight above which to compact */
 };
 
 /* Name of the inputs whose tensors were computed and lost their history. */

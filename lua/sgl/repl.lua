@@ -52,14 +52,18 @@ local function show(...)
   print(table.concat(words, "\t", 1, words.n))
 end
 
--- The message, and the traceback above the session's own frames when it says more.
+-- The message, and, when the user's code is more than the line itself, the traceback above the
+-- session's own frames.
 local function with_traceback(message)
   local text = tostring(message)
   local trace = debug.traceback("", 2):gsub("\n%s*%[C%]: in function 'xpcall'.*", "")
-  trace = trace:gsub("\n%s*%(%.%.%.tail calls%.%.%.%)$", "")
-  local _, frames = trace:gsub("\n\t", "")
-  if frames <= 2 and trace:find "stdin:%d+: in main chunk" then return text end
-  return text .. "\n" .. trace:gsub("^\n", "")
+  local own = 0
+  for frame in trace:gmatch "\n\t([^\n]+)" do
+    if not frame:find "^sgl/" and not frame:find "^%[C%]" and not frame:find "^%(" then
+      own = own + 1
+    end
+  end
+  return own > 1 and text .. "\n" .. trace:gsub("^\n", "") or text
 end
 
 -- Compiles as an expression, else as a statement. nil and the message on a syntax error. The

@@ -1,0 +1,192 @@
+-- assign_spec.lua: state that a captured step assigns: every reader in the step sees the value of
+-- its place in the script, whatever is updated in place.
+--
+-- Expected values come from Lua lists that are treated the same way.
+
+local core = require "sgl.core"
+local engine = require "spec.engine"
+
+local apply = core.apply
+
+local function state(list) return core.tensor(list, "f32") end
+local function reversed(t) return apply("flip", t, { dims = { 1 } }) end
+
+-- A program over states that were captured from outside, run n times.
+local function run(fn, n)
+  local program = core.capture(function() return fn() or {} end, {})
+  local outputs
+  for _ = 1, n or 1 do outputs = program:run {} end
+  return outputs
+end
+
+describe("an assign in a step", function()
+  it("is seen by what reads the tensor after it, and not by what read it before", function()
+    local s = state { 1, 2, 3 }
+    local out = run(function()
+      local before = s * 10
+      s:assign(s + 1)
+      return { before, s * 10 }
+    end)
+    assert.are.same({ 10, 20, 30 }, out[1]:tolist())
+    assert.are.same({ 20, 30, 40 }, out[2]:tolist())
+    assert.are.same({ 2, 3, 4 }, s:tolist())
+  end)
+
+  it("adds up over runs", function()
+    local s = state { 1, 2 }
+    run(function() s:assign(s * 2) end, 5)
+    assert.are.same({ 32, 64 }, s:tolist())
+  end)
+
+  it("swaps two tensors", function()
+    local a, b = state { 1, 2, 3 }, state { 4, 5, 6 }
+    run(function()
+      local old = a * 1
+      a:assign(b)
+      b:assign(old)
+    end)
+    assert.are.same({ 4, 5, 6 }, a:tolist())
+    assert.are.same({ 1, 2, 3 }, b:tolist())
+    run(function()
+      local x, y = a, b
+      local held = x + 0
+      x:assign(y + 0)
+      y:assign(held)
+    end, 3)
+    assert.are.same({ 1, 2, 3 }, a:tolist())
+    assert.are.same({ 4, 5, 6 }, b:tolist())
+  end)
+
+  it("may move its own elements", function()
+    local s = state { 1, 2, 3, 4, 5 }
+    run(function() s:assign(reversed(s)) end)
+    assert.are.same({ 5, 4, 3, 2, 1 }, s:tolist())
+    local m = state { { 1, 2 }, { 3, 4 } }
+    run(function() m:assign(apply("permute", m, { dims = { 2, 1 } }) + m) end)
+    assert.are.same({ { 2, 5 }, { 5, 8 } }, m:tolist())
+    run(function() m:assign(apply("dot", { m, m })) end)
+    assert.are.same({ { 29, 50 }, { 50, 89 } }, m:tolist())
+    run(function() s:assign(apply("cumsum", s, { dim = 1, reverse = 1 })) end)
+    assert.are.same({ 15, 10, 6, 3, 1 }, s:tolist())
+  end)
+
+  it("takes the last of several", function()
+    local s = state { 1, 2 }
+    local out = run(function()
+      s:assign(s + 1)
+      local middle = s * 1
+      s:assign(s * 10)
+      return { middle }
+    end)
+    assert.are.same({ 2, 3 }, out[1]:tolist())
+    assert.are.same({ 20, 30 }, s:tolist())
+  end)
+
+  it("reads the new value of another state", function()
+    local a, b = state { 1, 2 }, state { 0, 0 }
+    run(function()
+      a:assign(a + 1)
+      b:assign(b + a)
+    end, 3)
+    assert.are.same({ 4, 5 }, a:tolist())
+    assert.are.same({ 2 + 3 + 4, 3 + 4 + 5 }, b:tolist())
+  end)
+
+  it("keeps a second handle on the old value", function()
+    local s = state { 1, 2 }
+    local copy = s + 0
+    copy:realize()
+    local same = apply("reshape", s, { dims = { 2, 1 } })
+    same:realize()
+    run(function() s:assign(s * 3) end)
+    assert.are.same({ 1, 2 }, copy:tolist())
+    assert.are.same({ { 1 }, { 2 } }, same:tolist())
+    assert.are.same({ 3, 6 }, s:tolist())
+  end)
+
+  it("leaves an output of an earlier run as it was", function()
+    local s = state { 1, 2 }
+    local program = core.capture(function()
+      s:assign(s + 1)
+      return { s }
+    end, {})
+    local first = program:run {}[1]
+    local second = program:run {}[1]
+    assert.are.same({ 2, 3 }, first:tolist())
+    assert.are.same({ 3, 4 }, second:tolist())
+    second:assign(second * 0)
+    assert.are.same({ 3, 4 }, s:tolist())
+  end)
+
+  it("gives the same tensor as argument and as state its value at the call", function()
+    local s = state { 1, 2 }
+    local program = core.capture(function(x)
+      s:assign(s + x)
+      return { x * 1 }
+    end, { s })
+    local out = program:run { s }[1]
+    assert.are.same({ 1, 2 }, out:tolist())
+    assert.are.same({ 2, 4 }, s:tolist())
+  end)
+
+  it("casts and repeats what it is given", function()
+    local s = state { { 1, 2 }, { 3, 4 } }
+    run(function() s:assign(7) end)
+    assert.are.same({ { 7, 7 }, { 7, 7 } }, s:tolist())
+  end)
+end)
+
+-- Random programs over three states: each statement assigns one state a function of all, with every
+-- movement that could read what is being written.
+describe("random assigns", function()
+  local N = 6
+  local FUNCTIONS = {
+    { function(a, b) return a + b end, function(a, b, i) return a[i] + b[i] end },
+    { function(a, b) return a - reversed(b) end, function(a, b, i) return a[i] - b[N + 1 - i] end },
+    { function(a) return reversed(a) end, function(a, _, i) return a[N + 1 - i] end },
+    { function(_, b) return b end, function(_, b, i) return b[i] end },
+    { function(a, b) return apply("max", { a, b }) end,
+      function(a, b, i) return math.max(a[i], b[i]) end },
+    { function(a) return apply("sum", a, {}) - a end, function(a, _, i)
+      local sum = 0
+      for k = 1, N do sum = sum + a[k] end
+      return sum - a[i]
+    end },
+    { function(a, b)
+      return apply("concat", { apply("slice", a, { start = { 2 }, stop = { N }, step = { 1 } }),
+        apply("slice", b, { start = { 0 }, stop = { 2 }, step = { 1 } }) }, { dim = 1 })
+    end, function(a, b, i) return i <= N - 2 and a[i + 2] or b[i - N + 2] end },
+  }
+
+  local function clamp(v) return math.max(-1000, math.min(1000, v)) end
+
+  it("leave the values that one statement after the other leaves", function()
+    local r = engine.random(engine.seed)
+    for case = 1, engine.times(200) do
+      local states, lists, statements = {}, {}, {}
+      for k = 1, 3 do
+        lists[k] = {}
+        for i = 1, N do lists[k][i] = r:int(-9, 9) end
+        states[k] = state(lists[k])
+      end
+      for k = 1, r:int(1, 6) do
+        statements[k] = { r:int(1, 3), r:int(1, 3), r:int(1, 3), r:pick(FUNCTIONS) }
+      end
+      run(function()
+        for _, s in ipairs(statements) do
+          local value = s[4][1](states[s[2]], states[s[3]])
+          states[s[1]]:assign(apply("max", { apply("min", { value, 1000 }), -1000 }))
+        end
+      end)
+      for _, s in ipairs(statements) do
+        local list = {}
+        for i = 1, N do list[i] = clamp(s[4][2](lists[s[2]], lists[s[3]], i)) end
+        lists[s[1]] = list
+      end
+      for k = 1, 3 do
+        assert.are.same(lists[k], states[k]:tolist(), ("SGL_SEED=%d, case %d"):format(engine.seed,
+          case))
+      end
+    end
+  end)
+end)

@@ -4,7 +4,8 @@
  * own block begins, so free and resize need nothing but the pointer. Small blocks keep malloc's
  * 16-byte alignment; big ones get a cache line for their head.
  * Holds: counters are atomic and exact whenever no allocation is in progress; shrinking a block
- *        never fails (Lua relies on it) and is no target of failure injection.
+ *        never fails (Lua relies on it) and is no target of failure injection; the caller's pointer
+ *        lies inside the system's block even for 0 bytes, so leak checkers see that it is held.
  */
 #include "base/mem.h"
 #include <stdatomic.h>
@@ -19,6 +20,7 @@ typedef struct Head {
 } Head;
 
 enum { SMALL_OFFSET = 16, BIG_ALIGN = 64, BIG_PAD = 128, HUGE_PAGE = 2 << 20, HUGE_FROM = 4 << 20 };
+static const size_t MOST_BYTES = PTRDIFF_MAX - HUGE_PAGE; /* sums with offsets stay in range */
 _Static_assert(sizeof(Head) <= SMALL_OFFSET, "the head must fit before a small block");
 
 static _Atomic int64_t live, peak, count, blocks;
@@ -27,6 +29,13 @@ static _Atomic int64_t fail_countdown;
 static Head *head_of(const void *p) { return (Head *)((char *)(uintptr_t)p - sizeof(Head)); }
 
 static void *system_block(void *p) { return (char *)p - head_of(p)->offset; }
+
+static size_t small_bytes(size_t bytes) { return SMALL_OFFSET + (bytes ? bytes : 1); }
+
+static size_t big_bytes(size_t bytes)
+{
+    return BIG_ALIGN + (bytes ? (bytes + BIG_PAD - 1) / BIG_PAD : 1) * BIG_PAD;
+}
 
 static bool fails_now(void)
 {
@@ -54,24 +63,23 @@ static void *place(void *block, size_t offset, size_t bytes)
 
 void *base_mem_alloc(size_t bytes)
 {
-    if (bytes > PTRDIFF_MAX - SMALL_OFFSET || fails_now()) return NULL;
-    void *block = malloc(bytes + SMALL_OFFSET);
+    if (bytes > MOST_BYTES || fails_now()) return NULL;
+    void *block = malloc(small_bytes(bytes));
     return block ? place(block, SMALL_OFFSET, bytes) : NULL;
 }
 
 void *base_mem_zero(size_t n, size_t size)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(n, size, &bytes) || bytes > PTRDIFF_MAX - SMALL_OFFSET ||
-        fails_now())
+    if (__builtin_mul_overflow(n, size, &bytes) || bytes > MOST_BYTES || fails_now())
         return NULL;
-    void *block = calloc(1, bytes + SMALL_OFFSET);
+    void *block = calloc(1, small_bytes(bytes));
     return block ? place(block, SMALL_OFFSET, bytes) : NULL;
 }
 
 void *base_mem_big(size_t bytes)
 {
-    if (bytes > PTRDIFF_MAX - HUGE_PAGE || fails_now()) return NULL;
+    if (bytes > MOST_BYTES || fails_now()) return NULL;
     /* At least one byte, so that the pointer handed out lies inside its block. */
     size_t whole = BIG_ALIGN + ((bytes ? bytes : 1) + BIG_PAD - 1) / BIG_PAD * BIG_PAD;
     bool huge = bytes >= HUGE_FROM;
@@ -99,9 +107,9 @@ void *base_mem_resize(void *p, size_t bytes)
     size_t old = head_of(p)->bytes;
     bool grows = bytes > old;
     if (head_of(p)->offset != SMALL_OFFSET && grows) return resize_big(p, bytes);
-    if (grows && (bytes > PTRDIFF_MAX - SMALL_OFFSET || fails_now())) return NULL;
+    if (grows && (bytes > MOST_BYTES || fails_now())) return NULL;
     if (head_of(p)->offset == SMALL_OFFSET) {
-        void *block = realloc(system_block(p), bytes + SMALL_OFFSET);
+        void *block = realloc(system_block(p), small_bytes(bytes));
         if (!block && grows) return NULL;
         if (block) p = (char *)block + SMALL_OFFSET;
     }

@@ -184,7 +184,8 @@ local TOTALS = {
 }
 local EMPTY_TOTALS = { { { { 0 } }, { dims = { 1 } } }, { { { 3, 0 } }, { dims = { 2 } } },
                        { { { 0, 3 } }, { dims = { 2 } } } }
-local LONG = { { { { 16500 } }, { dims = { 1 } } }, { { { 2, 16390 } }, { dims = { 2 } } } }
+local LONG = { { { { 16500 } }, { dims = { 1 } } }, { { { 2, 16390 } }, { dims = { 2 } } },
+               { { { 17000, 2 } }, { dims = { 1 } } } }
 local ONE_DIM = {
   { { { 7 } }, { dims = { 1 } } }, { { { 5, 33 } }, { dims = { 2 } } },
   { { { 5, 33 } }, { dims = { 1 } } }, { { { 2, 3, 4 } }, { dims = { 2 } } },
@@ -200,7 +201,7 @@ end
 STRUCTURED.sum = joined(TOTALS, EMPTY_TOTALS, LONG)
 STRUCTURED.prod = joined(TOTALS, EMPTY_TOTALS)
 STRUCTURED.reduce_max, STRUCTURED.reduce_min = joined(TOTALS, LONG), joined(TOTALS, LONG)
-STRUCTURED.argmax, STRUCTURED.argmin = ONE_DIM, ONE_DIM
+STRUCTURED.argmax, STRUCTURED.argmin = joined(ONE_DIM, LONG), joined(ONE_DIM, LONG)
 
 local function structured(op)
   local cases = {}

@@ -93,6 +93,9 @@ M.raises = {
     { "SGL_EARG", "nn.max_pool2d(sgl.ones(1, 1, 4, 4), 2, { padding = 3 })", "padding 3",
       "at most half" },
     { "SGL_EARG", "nn.max_pool2d(sgl.ones(1, 1, 4, 4), { 2, 2, 2 })", "size", "a list of two" },
+    { "SGL_EARG", 'nn.conv2d(sgl.ones(1, 1, 4, 4), sgl.ones(1, 1, 3, 3), { stride = { 1, "x" } })',
+      "stride", "an integer or a list of two" },
+    { "SGL_EARG", "nn.Conv2d(1, 1, { 3, 3, 3 })", "kernel", "a list of two" },
   },
 
   { "shapes of movement",
@@ -186,6 +189,7 @@ M.raises = {
     { "SGL_EDTYPE", 'nn.Linear(3, 4, { dtype = "i32" })', "i32[4, 3]", ":float()" },
     { "SGL_EARG", "nn.Linear(3, 4)()", "the input must be a tensor, got nil" },
     { "SGL_ESHAPE", "nn.LayerNorm(4)(sgl.ones(2, 3))", "[4]", "f32[2, 3]", "trailing dims" },
+    { "SGL_EARG", "nn.layer_norm(sgl.ones(2, 3), {})", "at least one dim", "f32[2, 3]" },
     { "SGL_EARG", "nn.GroupNorm(3, 4)", "3 groups do not divide 4 channels", "multiple" },
     { "SGL_ESHAPE", "nn.BatchNorm2d(4)(sgl.ones(2, 3, 8, 8))", "4 channels", "f32[2, 3, 8, 8]" },
     { "SGL_ESHAPE", "nn.BatchNorm1d(4)(sgl.ones(0, 4))", "f32[0, 4]", "model:eval()" },
@@ -258,6 +262,7 @@ M.raises = {
     { "SGL_EARG", "sgl.arange(1 << 40)", "1099511627776", '"i64"' },
     { "SGL_EARG", "sgl.arange(0 / 0)", "must be finite" },
     { "SGL_EARG", "sgl.randint(5, 5, 3)", "high must be above low", "5" },
+    { "SGL_EARG", "sgl.randint(0, 1 << 40, { 2 })", "does not fit into i32", '"i64"' },
     { "SGL_EDTYPE", "sgl.one_hot(sgl.ones(2), 3)", "integers", "f32[2]", "t:int()" },
   },
 
@@ -375,6 +380,8 @@ f(sgl.ones(4, 2), sgl.tensor { 4 })
     { "SGL_EARG", "data.dataset(sgl.ones(3)):split(1.5)", "between 0 and 1, got 1.5",
       "split(0.7)" },
     { "SGL_EARG", "data.dataset(sgl.ones(3)):split(0.7, 0.7)", "more than 1", "split(0.7)" },
+    { "SGL_EARG", "data.iterator(function() return 3 end):batches(2)", "an iterator, got 3",
+      "a function that gives a sample" },
     { "SGL_EARG", "data.dataset(sgl.ones(3)):spilt(0.7)", "'spilt'", "did you mean 'split'?" },
   },
 }

@@ -41,15 +41,18 @@ end
 
 api.method(Stream, "batches", {
   doc = "Iterates over batches of n samples.",
-  args = { { "n", "integer" } },
+  args = { { "n", "integer", within = { 1, math.huge } } },
   opts = { { "drop_last", "boolean", false, "leave out a last batch that is smaller" },
            { "epoch", "integer", nil, "given to the function; default: counted" },
            { "progress", "string|boolean", nil, "label of a progress display on stderr" } },
   returns = "iterator", errors = "samples of different shapes",
 }, function(self, n, o)
-  if n < 1 then core.raise("SGL_EARG", ("batches: n must be at least 1, got %d"):format(n)) end
   self.epoch = o.epoch or self.epoch + 1
   local iterate, state, control = self.fn(self.epoch)
+  if type(iterate) ~= "function" then
+    core.raise("SGL_EARG", ("data.iterator: the function must return an iterator, got %s"):format(
+      api.describe(iterate)), "fn(epoch) returns a function that gives a sample each time")
+  end
   local function next_sample()
     local sample = table.pack(iterate(state, control))
     control = sample[1]

@@ -8,10 +8,11 @@ local core = require "sgl.core"
 local api = require "sgl.api"
 local F = require "sgl.nn.functional"
 
--- An option that is one number for both dims, or a list of two.
+-- An option that is one integer for both dims, or a list of two.
 local function pair(name, option, v)
   if math.type(v) == "integer" then return { v, v } end
-  if type(v) == "table" and #v == 2 then return v end
+  local is_pair = type(v) == "table" and #v == 2
+  if is_pair and math.type(v[1]) == "integer" and math.type(v[2]) == "integer" then return v end
   core.raise("SGL_EARG", ("%s: %s must be an integer or a list of two, got %s"):format(
     name, option, api.describe(v)))
 end
@@ -199,4 +200,4 @@ for _, kind in ipairs { "max", "avg" } do
   end)
 end
 
-return F
+return { pair = pair }

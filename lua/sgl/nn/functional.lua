@@ -102,6 +102,10 @@ end)
 -- The last k dims as a list of positions, checked against the shape that a norm was made for.
 local function trailing(name, x, shape)
   local dims, own = {}, x.shape
+  if #shape == 0 then
+    core.raise("SGL_EARG", ("nn.%s: the shape must name at least one dim"):format(name),
+      ("the trailing dims of %s to normalise over"):format(api.describe(x)))
+  end
   for i = 1, #shape do
     dims[i] = i - 1 - #shape
     if own[#own - #shape + i] ~= shape[i] then

@@ -2,15 +2,9 @@
 
 local core = require "sgl.core"
 local base = require "sgl.nn.module"
-local F = require "sgl.nn.convolution"
+local F = require "sgl.nn.functional"
+local convolution = require "sgl.nn.convolution"
 local layers = require "sgl.nn.layers"
-
-local function kernel_of(size, rank)
-  if type(size) == "table" then return size end
-  local list = {}
-  for i = 1, rank do list[i] = size end
-  return list
-end
 
 for _, rank in ipairs { 1, 2 } do
   local shape = rank == 1 and "[n, c, l]" or "[n, c, h, w]"
@@ -36,8 +30,8 @@ for _, rank in ipairs { 1, 2 } do
       core.raise("SGL_EARG", ("nn.Conv%dd: %d groups do not divide %d and %d channels"):format(
         rank, o.groups, inputs, outputs), "both numbers of channels are multiples of the groups")
     end
-    local weight = { outputs, inputs // o.groups, table.unpack(kernel_of(kernel, rank)) }
-    layers.weight_and_bias(self, weight, o)
+    local sizes = rank == 1 and { kernel } or convolution.pair("nn.Conv2d", "kernel", kernel)
+    layers.weight_and_bias(self, { outputs, inputs // o.groups, table.unpack(sizes) }, o)
     self.settings = { stride = o.stride, padding = o.padding, dilation = o.dilation,
                       groups = o.groups }
   end)

@@ -113,7 +113,8 @@ end)
 
 api.tensor("one_hot", {
   doc = "A row of n values for each index: 1 at the index, 0 elsewhere.",
-  args = { { "t", "tensor", "integers from 0" }, { "n", "integer", "number of classes" } },
+  args = { { "t", "tensor", "integers from 0" },
+           { "n", "integer", "number of classes", within = { 0, math.huge } } },
   opts = { DTYPE }, returns = "tensor [..., n]",
   errors = "a tensor that is not of integers",
 }, function(t, n, o)
@@ -127,6 +128,7 @@ api.tensor("one_hot", {
 end)
 
 -- Uniform f64 in [0, 1) of 48 random bits: enough that a range of 2^31 is even.
+local RANDOM_RANGE = 1 << 48
 local function uniform48(shape)
   local high, low = core.rand(shape, 2)
   return cast(high, "f64") + cast(low, "f64") * UNIFORM_BITS
@@ -165,7 +167,15 @@ api.fn(root, "randint", {
     core.raise("SGL_EARG", ("randint: high must be above low, got low %s and high %s"):format(
       api.describe(low), api.describe(high)))
   end
+  if o.dtype == "i32" and math.max(-low, high) > I32_MOST + 1 then
+    core.raise("SGL_EARG", ("randint: %d to %d does not fit into i32"):format(low, high),
+      "give the dtype: sgl.randint(low, high, size, { dtype = \"i64\" })")
+  end
   local range = high - low
+  if range < 0 or range > RANDOM_RANGE then          -- below 0: the difference wrapped around
+    core.raise("SGL_EARG", ("randint: %d to %d is too wide a range"):format(low, high),
+      "it holds at most 2^48 numbers")
+  end
   local t = (uniform48(dims.sizes("randint", { size })) * range):floor()
   return cast(t:minimum(range - 1) + low, o.dtype)
 end)

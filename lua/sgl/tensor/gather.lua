@@ -118,7 +118,8 @@ end)
 
 api.tensor("bincount", {
   doc = "How often each of 0 to n - 1 stands in the tensor.",
-  args = { { "t", "tensor", "integers from 0" }, { "n", "integer" } },
+  args = { { "t", "tensor", "integers from 0" },
+           { "n", "integer", within = { 0, math.huge } } },
   returns = "tensor i32 [n]", errors = "a value outside",
 }, function(t, n)
   index.need_integers("bincount", t)

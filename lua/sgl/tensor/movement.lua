@@ -228,7 +228,8 @@ end
 
 api.tensor("repeat_interleave", {
   doc = "Each element along a dim repeated n times in place.",
-  args = { T, { "n", "integer" }, { "dim", "integer?", "default: the flattened tensor" } },
+  args = { T, { "n", "integer", within = { 0, math.huge } },
+           { "dim", "integer?", "default: the flattened tensor" } },
   returns = "tensor",
 }, function(t, n, dim)
   if not dim then t = t:flatten() end
@@ -287,10 +288,10 @@ api.tensor("split", {
   local n = t.shape[axis]
   if type(parts) == "table" then
     local total = 0
-    for _, size in ipairs(parts) do total = total + size end
+    for _, size in ipairs(dims.sizes("split", parts)) do total = total + size end
     if total ~= n then
       raise("SGL_ESHAPE", ("split: the parts %s add up to %d, but dim %d of %s is %d"):format(
-        dims.shape_text(parts), total, dim or 1, dims.text(t), n))
+        dims.shape_text(parts), total, dim or 1, dims.text(t), n), "t:chunk(n, dim) cuts n parts")
     end
     return pieces(t, axis, parts)
   end

@@ -117,22 +117,29 @@ static void pack_b(int kc, int columns, const float *b, int64_t rsb, int64_t csb
         for (int j = 0; j < PANEL; j++) to[j] = j < columns ? b[j * csb] : 0;
 }
 
-/* A panel of A: kc columns of GEMM_ROWS rows, those from `rows` on unused. */
+/* A panel of A: kc columns of GEMM_ROWS rows, those from `rows` on unused. Four rows that overlap
+ * the ones before do for a rest. */
 static void pack_a(int kc, int rows, const float *a, int64_t rsa, int64_t csa, float *to)
 {
-    for (int k = 0; k < kc; k++, to += GEMM_ROWS)
-        for (int i = 0; i < rows; i++) to[i] = a[i * rsa + k * csa];
+    int k = 0;
+    for (; csa == 1 && rows >= 4 && k + 4 <= kc; k += 4, a += 4, to += 4 * GEMM_ROWS)
+        for (int i = 0; i < rows; i += 4) {
+            int row = i < rows - 4 ? i : rows - 4;
+            vec_transpose4(a + row * rsa, rsa, to + row, GEMM_ROWS);
+        }
+    for (; k < kc; k++, a += csa, to += GEMM_ROWS)
+        for (int i = 0; i < rows; i++) to[i] = a[i * rsa];
 }
 
 /* All panels of a block of A whose columns are contiguous, k by k as they lie in memory. */
 static void pack_a_columns(int kc, int m, int rows, const float *a, int64_t csa, float *to)
 {
-    for (int k = 0; k < kc; k++, a += csa, to += GEMM_ROWS)
-        for (int i = 0, p = 0; i < m; i += rows, p++) {
-            int n = m - i < rows ? m - i : rows;
-            float *q = to + (int64_t)p * GEMM_ROWS * kc;
-            for (int r = 0; r < n; r++) q[r] = a[i + r];
-        }
+    for (int k = 0; k < kc; k++, a += csa, to += GEMM_ROWS) {
+        float *q = to;
+        int i = 0;
+        for (; i + rows <= m; i += rows, q += (int64_t)GEMM_ROWS * kc) vec_copy(q, a + i, rows);
+        vec_copy(q, a + i, m - i);
+    }
 }
 
 /* A block of rows of A with its packed copy, if worth it. */
@@ -171,17 +178,13 @@ static void multiply(const GemmArgs *g, const RowBlock *r, int kc, Block b, floa
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* The block [k, k + kc) x [j, j + nc) of B with all of A. */
+/* The block [k, k + kc) x [j, j + nc) of B with all of A. A panel of B is packed just before the
+ * first rows need it. */
 static void multiply_block(const GemmArgs *g, int64_t k, int kc, int64_t j, int nc, float *work)
 {
     const float *b = g->b + k * g->rsb + j * g->csb;
     float *pack_room = work + (int64_t)GEMM_K_BLOCK * (GEMM_COLUMNS + PANEL);
     const bool direct = g->csb == 1 && g->m <= 5 * GEMM_ROWS;
-    for (int p = 0; p < nc; p += PANEL) {
-        int columns = nc - p < PANEL ? nc - p : PANEL;
-        if (!direct || columns < PANEL)
-            pack_b(kc, columns, b + p * g->csb, g->rsb, g->csb, work + (int64_t)p * kc);
-    }
     for (int64_t i = 0; i < g->m; i += GEMM_ROW_BLOCK) {
         RowBlock r = {.m = (int)min64(g->m - i, GEMM_ROW_BLOCK),
                       .a = g->a + i * g->rsa + k * g->csa};
@@ -189,7 +192,9 @@ static void multiply_block(const GemmArgs *g, int64_t k, int kc, int64_t j, int 
         for (int p = 0; p < nc; p += PANEL) {
             int columns = nc - p < PANEL ? nc - p : PANEL;
             bool there = direct && columns == PANEL;
-            Block panel = {there ? b + p : work + (int64_t)p * kc, 0, there ? g->rsb : PANEL};
+            float *packed = work + (int64_t)p * kc;
+            if (i == 0 && !there) pack_b(kc, columns, b + p * g->csb, g->rsb, g->csb, packed);
+            Block panel = {there ? b + p : packed, 0, there ? g->rsb : PANEL};
             multiply(g, &r, kc, panel, g->c + i * g->ldc + j + p, columns, k > 0);
         }
     }

@@ -87,8 +87,19 @@ INLINE Vec vec_fma(Vec a, Vec b, Vec c)
 }
 #endif
 
-/* to[i][j] = from[j][i] for an 8 x 8 square; strides are those of the rows of each. */
+/* to[i][j] = from[j][i] for a square of 8 or 4; strides are those of the rows of each. vec_copy
+ * copies n <= GEMM_ROWS floats. */
 #if defined(__AVX2__)
+INLINE void vec_transpose4(const float *from, int64_t from_stride, float *to, int64_t to_stride)
+{
+    __m128 r0 = _mm_loadu_ps(from), r1 = _mm_loadu_ps(from + from_stride);
+    __m128 r2 = _mm_loadu_ps(from + 2 * from_stride), r3 = _mm_loadu_ps(from + 3 * from_stride);
+    _MM_TRANSPOSE4_PS(r0, r1, r2, r3);
+    _mm_storeu_ps(to, r0);
+    _mm_storeu_ps(to + to_stride, r1);
+    _mm_storeu_ps(to + 2 * to_stride, r2);
+    _mm_storeu_ps(to + 3 * to_stride, r3);
+}
 INLINE void vec_transpose8(const float *from, int64_t from_stride, float *to, int64_t to_stride)
 {
     __m256 r[8], pair[8], quad[8];
@@ -110,10 +121,30 @@ INLINE void vec_transpose8(const float *from, int64_t from_stride, float *to, in
     }
 }
 #else
+INLINE void vec_transpose4(const float *from, int64_t from_stride, float *to, int64_t to_stride)
+{
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++) to[i * to_stride + j] = from[j * from_stride + i];
+}
 INLINE void vec_transpose8(const float *from, int64_t from_stride, float *to, int64_t to_stride)
 {
     for (int i = 0; i < 8; i++)
         for (int j = 0; j < 8; j++) to[i * to_stride + j] = from[j * from_stride + i];
+}
+#endif
+
+#if defined(__AVX512F__)
+INLINE void vec_copy(float *to, const float *from, int n)
+{
+    Mask m = vec_mask(n);
+    vec_store_some(to, m, vec_load_some(from, m));
+}
+#else
+INLINE void vec_copy(float *to, const float *from, int n)
+{
+    if (n == GEMM_ROWS) memcpy(to, from, GEMM_ROWS * sizeof *to);
+    else
+        for (int i = 0; i < n; i++) to[i] = from[i];
 }
 #endif
 #endif

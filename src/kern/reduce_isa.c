@@ -43,6 +43,16 @@
         const V *v = values;                                                                   \
         for (int64_t p = 0; p < points; p++, v += n)                                           \
             for (int64_t i = 0; i < n; i++) a[i] = COMBINE(a[i], v[i]);                        \
+    }                                                                                          \
+    static void rows_##name(void *out, const void *values, int64_t rows, int64_t n)            \
+    {                                                                                          \
+        A *o = out;                                                                            \
+        const V *v = values;                                                                   \
+        for (int64_t r = 0; r < rows; r++, v += n) {                                           \
+            A a = identity;                                                                    \
+            for (int64_t i = 0; i < n; i++) a = COMBINE(a, v[i]);                              \
+            o[r] = a;                                                                          \
+        }                                                                                      \
     }
 
 #define REDUCE_TYPE(type, T, A, lowest, highest)                                               \
@@ -110,7 +120,8 @@ ARG_TYPE(u8, uint8_t, 0, UINT8_MAX)
 #undef ARG_TYPE
 #undef ARG
 
-#define FOLD(acc, name) {acc, init_##name, lanes_##name, fold_##name, column_##name}
+#define FOLD(acc, name)                                                                        \
+    {acc, init_##name, lanes_##name, fold_##name, column_##name, rows_##name}
 #define FOLDS(op, acc_u8)                                                                      \
     {FOLD(REG_f32, op##_f32), FOLD(REG_f64, op##_f64), FOLD(REG_i32, op##_i32),                \
      FOLD(REG_i64, op##_i64), FOLD(acc_u8, op##_u8)}

@@ -31,6 +31,12 @@ static void size_map(TilePlan *p)
 {
     p->pre.points = 1;
     p->pre.width = TILE_LANES;
+    kern_block_size(p);
+    if (p->rows > 0) {
+        p->chunk_size = max64(chunk_elements(p) / (BLOCK_ROWS * p->pre.width), 1);
+        p->chunks = (int)ceil_div(p->blocks, p->chunk_size);
+        return;
+    }
     p->chunk_size = ceil_div(chunk_elements(p), TILE_LANES) * TILE_LANES;
     p->chunks = (int)ceil_div(p->lanes, p->chunk_size);
 }
@@ -90,6 +96,9 @@ static int make_plan(TilePlan *p)
     p->walk = base_mem_zero((size_t)k->ninst * 2 + 1, sizeof *p->walk);
     if (!p->walk || kern_tile_reductions(p) != SGL_OK || kern_tile_code(p) != SGL_OK)
         return SGL_ENOMEM;
+    for (int i = 0; i < p->nwalk; i++)
+        if (kern_walk_tabulate(&p->walk[i]) != SGL_OK) return SGL_ENOMEM;
+    kern_block_walks(p);
     kern_tile_accumulators(p);
     int values = p->pre.nvalue > p->post.nvalue ? p->pre.nvalue : p->post.nvalue;
     int insts = p->pre.n > p->post.n ? p->pre.n : p->post.n;
@@ -116,6 +125,7 @@ void kern_tile_free(TilePlan *p)
     base_mem_free(p->pre.value);
     base_mem_free(p->post.inst);
     base_mem_free(p->post.value);
+    for (int i = 0; i < p->nwalk; i++) base_mem_free(p->walk[i].table);
     base_mem_free(p->walk);
     base_mem_free(p->reduce);
     base_mem_free(p);
@@ -136,6 +146,10 @@ static void run_map(Frame *f, int chunk, char *partials)
     int64_t lane = chunk * p->chunk_size, end = min64(lane + p->chunk_size, p->lanes);
     (void)partials;
     kern_frame_begin(f, &p->pre);
+    if (p->rows > 0) {
+        kern_block_run(f, chunk);
+        return;
+    }
     for (; lane < end; lane += p->pre.width)
         kern_frame_tile(f, 0, 1, lane, min64(p->pre.width, end - lane));
 }

@@ -111,6 +111,20 @@ LOOP(narrow_bf16, uint16_t, float, cast_f32_to_bf16(x))
         uint##bits##_t *o = out, v;                                                            \
         memcpy(&v, value, sizeof v);                                                           \
         for (int64_t i = 0; i < n; i++) o[i] = v;                                              \
+    }                                                                                          \
+    static void pick_##bits(void *out, const void *from, const int32_t *table, int64_t n)      \
+    {                                                                                          \
+        uint##bits##_t *restrict o = out;                                                      \
+        const uint##bits##_t *f = from;                                                        \
+        for (int64_t i = 0; i < n; i++) o[i] = f[table[i]];                                    \
+    }                                                                                          \
+    static void turn_##bits(void *out, int64_t out_stride, const void *from, int64_t stride,   \
+                            int64_t rows, int64_t columns)                                     \
+    {                                                                                          \
+        uint##bits##_t *restrict o = out;                                                      \
+        const uint##bits##_t *f = from;                                                        \
+        for (int64_t c = 0; c < columns; c++, f += stride)                                     \
+            for (int64_t r = 0; r < rows; r++) o[r * out_stride + c] = f[r];                   \
     }
 MOVES(8)
 MOVES(16)
@@ -156,6 +170,8 @@ const struct TileOps ISA_NAME(kern_tile_ops) = {
     .gather = {gather_8, gather_16, gather_32, gather_64},
     .scatter = {scatter_8, scatter_16, scatter_32, scatter_64},
     .fill = {fill_8, fill_16, fill_32, fill_64},
+    .pick = {pick_8, pick_16, pick_32, pick_64},
+    .turn = {turn_8, turn_16, turn_32, turn_64},
     .index = {index_f32, index_f64, index_i32, index_i64, index_u8},
     .rand = rand_tile,
     .reduce = &ISA_NAME(kern_reduce_table),

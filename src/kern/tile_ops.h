@@ -28,6 +28,7 @@ typedef struct ReduceFns {
     void (*lanes)(void *acc32, const void *v, int64_t n);          /* element j into lane j % 32 */
     void (*fold)(void *acc32, void *out);                          /* 32 lanes into one value */
     void (*column)(void *acc, const void *v, int64_t points, int64_t n);  /* acc[i] with v[p*n+i] */
+    void (*rows)(void *out, const void *v, int64_t rows, int64_t n);      /* each row upwards */
 } ReduceFns;
 
 /* argmax and argmin: the value wins over `best` as the rule N4 says. Index of lane 0 is `first`;
@@ -55,6 +56,10 @@ struct TileOps {
     void (*gather[4])(void *out, const void *from, int64_t stride, int64_t n);
     void (*scatter[4])(void *to, const void *v, int64_t stride, int64_t n);
     void (*fill[4])(void *out, const void *value, int64_t n);      /* n may be 0 */
+    void (*pick[4])(void *out, const void *from, const int32_t *table, int64_t n);
+    /* out[r][c] = from[c][r]; strides are those of the first index. */
+    void (*turn[4])(void *out, int64_t out_stride, const void *from, int64_t stride, int64_t rows,
+                    int64_t columns);
     void (*index[REG_COUNT])(void *out, int64_t first, int64_t step, int64_t n);
     void (*rand)(float *out, const int64_t *state, int stream, int word, int64_t first,
                  int64_t step, int64_t n);

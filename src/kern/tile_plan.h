@@ -11,7 +11,7 @@
 #define SGL_KERN_TILE_PLAN_H
 #include "kern/tile_ops.h"
 
-enum { TILE_LANES = 512, WALK_FORMS = 1 + SPACE_MAX_GUARDS, REDUCE_LEVELS = 10 };
+enum { TILE_LANES = 512, BLOCK_ROWS = 16, TABLE_MOST = 512, WALK_FORMS = 1 + SPACE_MAX_GUARDS, REDUCE_LEVELS = 10 };
 typedef enum Span { SPAN_ONE, SPAN_OUTER, SPAN_LANES, SPAN_FULL, SPAN_COUNT } Span;
 
 /* An access over an index space whose variables are merged where the access allows. Form 0 is
@@ -26,6 +26,11 @@ typedef struct Walk {
     int64_t base[WALK_FORMS], step[WALK_FORMS][SPACE_MAX_VARS];
     int64_t lo[WALK_FORMS], hi[WALK_FORMS];
     uint64_t outside;                     /* bits of the element where a guard fails */
+    int inner;                            /* dims the table covers */
+    int64_t period;                       /* elements it covers */
+    int32_t *table;                       /* offsets of those, or NULL: runs are long enough */
+    bool turned;                          /* read in blocks through a cache (tile_block.c) */
+    size_t cache;                         /* in the scratch */
 } Walk;
 
 typedef enum TileCode {
@@ -69,7 +74,8 @@ struct TilePlan {
     const TileOps *ops;
     int64_t outer, lanes;                 /* sizes of the two halves of the index space */
     int chunks;
-    int64_t chunk_size;                   /* MAP: lanes; ROW: points; COL: blocks */
+    int64_t chunk_size;                   /* MAP: lanes, or blocks; ROW: points; COL: blocks */
+    int64_t rows, columns;                /* MAP: the last two variables, if there are blocks */
     int64_t blocks;                       /* LONG: of a row; COL: of the outer points */
     int64_t pieces;                       /* COL: tiles that cover the lanes */
     int levels;                           /* COL: times that results of blocks form new blocks */
@@ -93,6 +99,7 @@ typedef struct Frame {
     bool *direct;                         /* may the instruction compute into memory? */
     int64_t start[SPAN_COUNT], count[SPAN_COUNT];
     int64_t points, width;
+    int64_t block_row, block_rows;        /* MAP in blocks: where in its block the tile is */
     void (*reduce)(struct Frame *f, const TileInst *t);
 } Frame;
 
@@ -101,7 +108,8 @@ Reg kern_reg(Dtype t);
 
 /* tile_walk.c: n elements from position `start` of the walk's space. */
 void kern_walk_make(Walk *w, const Kernel *k, int access, int first, int last, double outside);
-bool kern_walk_uniform(const Walk *w);
+int kern_walk_tabulate(Walk *w);                        /* gives short runs a table */
+int64_t kern_walk_offset(const Walk *w, int64_t start);
 bool kern_walk_direct(const Walk *w, int64_t start, int64_t n, int64_t *offset);
 void kern_walk_load(const Walk *w, const TileOps *ops, const void *buffer, int64_t start,
                     int64_t n, void *out);
@@ -112,6 +120,12 @@ void kern_walk_index(const Walk *w, const TileOps *ops, Reg reg, int64_t start, 
 void kern_walk_rand(const Walk *w, const TileOps *ops, const int64_t *state, const TileInst *t,
                     int64_t start, int64_t n, float *out);
 void kern_walk_mask(const Walk *w, const TileOps *ops, int64_t start, int64_t n, uint8_t *out);
+
+/* tile_block.c: MAP where something is read across its memory. */
+void kern_block_size(TilePlan *p);                      /* p->rows > 0: in blocks */
+void kern_block_walks(TilePlan *p);                     /* which walks; their caches */
+void kern_block_run(Frame *f, int chunk);
+void *kern_block_load(const Frame *f, const Walk *w, int64_t start, int64_t n);
 
 /* tile_code.c: instructions of the kernel to code of the plan. */
 int kern_tile_code(TilePlan *p);

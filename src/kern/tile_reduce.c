@@ -72,12 +72,11 @@ void kern_tile_accumulators(TilePlan *p)
 /* One row of n elements that is no longer than a chunk. */
 static void reduce_row(const ReduceFns *fns, const void *v, int64_t n, void *out)
 {
+    _Alignas(64) char acc[LANES_BYTES];
     if (n < KERN_LANES) {
-        fns->init(out, 1);
-        fns->column(out, v, n, 1);
+        fns->rows(out, v, 1, n);
         return;
     }
-    _Alignas(64) char acc[LANES_BYTES];
     fns->init(acc, KERN_LANES);
     fns->lanes(acc, v, n);
     fns->fold(acc, out);
@@ -90,6 +89,10 @@ void kern_reduce_row(Frame *f, const TileInst *t)
     const size_t out_bytes = kern_reg_bytes(t->reg);
     const char *v = f->at[t->a];
     char *out = f->at[t->dst];
+    if (!r->arg && f->width < KERN_LANES) {
+        r->fold->rows(out, v, f->points, f->width);
+        return;
+    }
     for (int64_t p = 0; p < f->points; p++, v += row_bytes, out += out_bytes) {
         if (r->arg) {
             int64_t best;

@@ -45,6 +45,10 @@ static void run_load(Frame *f, const TileInst *t)
     const Walk *w = &f->plan->walk[t->walk];
     const TileOps *ops = f->plan->ops;
     int64_t offset, n = f->count[t->span], start = f->start[t->span];
+    if (w->turned) {
+        f->at[t->dst] = kern_block_load(f, w, start, n);
+        return;
+    }
     if (!t->copies && !ops->widen[w->dtype] && kern_walk_direct(w, start, n, &offset)) {
         f->at[t->dst] = memory(f, w, offset);
         return;

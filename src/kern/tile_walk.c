@@ -6,7 +6,9 @@
  * Holds: an interval is a sequence of runs along the innermost dim. Along a run offset and guards
  *        are linear, so inside a run the guards hold on one interval.
  */
+#include <stdlib.h>
 #include <string.h>
+#include "base/mem.h"
 #include "kern/tile_plan.h"
 
 typedef struct Cursor { int64_t at[SPACE_MAX_VARS], form[WALK_FORMS]; } Cursor;
@@ -75,19 +77,37 @@ void kern_walk_make(Walk *w, const Kernel *k, int access, int first, int last, d
     w->small = total <= UINT32_MAX;
 }
 
-bool kern_walk_uniform(const Walk *w)
+/* Runs shorter than this are read by table. */
+enum { SHORT_RUN = 16 };
+
+/* A table for the inner dims, as many as TABLE_MOST offsets hold. */
+int kern_walk_tabulate(Walk *w)
 {
-    for (int f = 0; f < w->nform; f++)
-        for (int d = 0; d < w->ndim; d++)
-            if (w->step[f][d] != 0) return false;
-    return true;
+    int64_t period = 1, reach = 0;
+    int inner = 0;
+    while (inner < w->ndim && period * w->extent[inner] <= TABLE_MOST) {
+        reach += llabs(w->step[0][inner]) * (w->extent[inner] - 1);
+        period *= w->extent[inner++];
+    }
+    if (w->extent[0] >= SHORT_RUN || inner < 2 || reach > INT32_MAX) return SGL_OK;
+    w->table = base_mem_alloc((size_t)period * sizeof *w->table);
+    if (!w->table) return SGL_ENOMEM;
+    w->inner = inner;
+    w->period = period;
+    for (int64_t i = 0; i < period; i++) {
+        int64_t rest = i, offset = 0;
+        for (int d = 0; d < inner; d++, rest /= w->extent[d - 1])
+            offset += rest % w->extent[d] * w->step[0][d];
+        w->table[i] = (int32_t)offset;
+    }
+    return SGL_OK;
 }
 
-/* Dims are innermost first. */
-static void seek(const Walk *w, int64_t start, Cursor *c)
+/* To position `start` of the space of dims from `first` on, which are innermost first. */
+static void seek_from(const Walk *w, int first, int64_t start, Cursor *c)
 {
     for (int f = 0; f < w->nform; f++) c->form[f] = w->base[f];
-    for (int d = 0; d < w->ndim; d++) {
+    for (int d = first; d < w->ndim; d++) {
         int64_t at = start;
         if (d < w->ndim - 1) {
             int64_t q = w->small ? (int64_t)((uint32_t)start / (uint32_t)w->extent[d])
@@ -100,17 +120,27 @@ static void seek(const Walk *w, int64_t start, Cursor *c)
     }
 }
 
-/* Moves n elements along the run, into the next one at its end. */
-static void advance(const Walk *w, Cursor *c, int64_t n)
+static void seek(const Walk *w, int64_t start, Cursor *c)
 {
-    c->at[0] += n;
-    for (int f = 0; f < w->nform; f++) c->form[f] += n * w->step[f][0];
-    for (int d = 0; c->at[d] == w->extent[d] && d + 1 < w->ndim; d++) {
+    seek_from(w, 0, start, c);
+}
+
+/* Moves n steps along dim `first`, into the next run at its end. */
+static void advance_from(const Walk *w, int first, Cursor *c, int64_t n)
+{
+    c->at[first] += n;
+    for (int f = 0; f < w->nform; f++) c->form[f] += n * w->step[f][first];
+    for (int d = first; c->at[d] == w->extent[d] && d + 1 < w->ndim; d++) {
         c->at[d] = 0;
         c->at[d + 1]++;
         for (int f = 0; f < w->nform; f++)
             c->form[f] += w->step[f][d + 1] - w->extent[d] * w->step[f][d];
     }
+}
+
+static void advance(const Walk *w, Cursor *c, int64_t n)
+{
+    advance_from(w, 0, c, n);
 }
 
 static int64_t run_length(const Walk *w, const Cursor *c, int64_t n)
@@ -147,6 +177,13 @@ static void inside(const Walk *w, const Cursor *c, int64_t n, int64_t *from, int
     *to = hi > *from ? hi : *from;
 }
 
+int64_t kern_walk_offset(const Walk *w, int64_t start)
+{
+    Cursor c;
+    seek(w, start, &c);
+    return c.form[0];
+}
+
 bool kern_walk_direct(const Walk *w, int64_t start, int64_t n, int64_t *offset)
 {
     if (w->step[0][0] != 1 || w->nform > 1) return false;
@@ -168,8 +205,8 @@ static void load_run(const TileOps *ops, int size, char *out, const char *from, 
     else ops->gather[size](out, from, stride, n);
 }
 
-static void load_raw(const Walk *w, const TileOps *ops, const char *buffer, int64_t start,
-                     int64_t n, char *out)
+static void load_runs(const Walk *w, const TileOps *ops, const char *buffer, int64_t start,
+                      int64_t n, char *out)
 {
     Cursor c;
     seek(w, start, &c);
@@ -187,6 +224,47 @@ static void load_raw(const Walk *w, const TileOps *ops, const char *buffer, int6
                      to - from);
         if (len > to) ops->fill[size](o + (to << size), &w->outside, len - to);
     }
+}
+
+/* Do all guards hold for all the table's positions behind the cursor? */
+static bool period_inside(const Walk *w, const Cursor *c)
+{
+    for (int f = 1; f < w->nform; f++) {
+        int64_t lo = c->form[f], hi = lo;
+        for (int d = 0; d < w->inner; d++) {
+            int64_t reach = w->step[f][d] * (w->extent[d] - 1);
+            lo += reach < 0 ? reach : 0;
+            hi += reach > 0 ? reach : 0;
+        }
+        if (lo < w->lo[f] || hi >= w->hi[f]) return false;
+    }
+    return true;
+}
+
+/* By table, but for the periods at the edge of a padding. */
+static void load_periods(const Walk *w, const TileOps *ops, const char *buffer, int64_t start,
+                         int64_t n, char *out)
+{
+    Cursor c;
+    int64_t skip = start % w->period;
+    seek_from(w, w->inner, start / w->period, &c);
+    for (int64_t done = 0, len; done < n; done += len, skip = 0) {
+        len = w->period - skip < n - done ? w->period - skip : n - done;
+        char *o = out + (done << w->size);
+        if (period_inside(w, &c))
+            ops->pick[w->size](o, buffer + c.form[0] * ((int64_t)1 << w->size), w->table + skip,
+                               len);
+        else
+            load_runs(w, ops, buffer, start + done, len, o);
+        if (w->inner < w->ndim) advance_from(w, w->inner, &c, 1);
+    }
+}
+
+static void load_raw(const Walk *w, const TileOps *ops, const char *buffer, int64_t start,
+                     int64_t n, char *out)
+{
+    if (w->table) load_periods(w, ops, buffer, start, n, out);
+    else load_runs(w, ops, buffer, start, n, out);
 }
 
 /* 16-bit floats are gathered in pieces and widened into the register. */

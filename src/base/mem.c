@@ -71,8 +71,7 @@ void *base_mem_alloc(size_t bytes)
 void *base_mem_zero(size_t n, size_t size)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(n, size, &bytes) || bytes > MOST_BYTES || fails_now())
-        return NULL;
+    if (__builtin_mul_overflow(n, size, &bytes) || bytes > MOST_BYTES || fails_now()) return NULL;
     void *block = calloc(1, small_bytes(bytes));
     return block ? place(block, SMALL_OFFSET, bytes) : NULL;
 }

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "kern/tile_plan.h"
 
-enum { CHUNK_WORK = 48 << 10, ROW_ALONE = 128, COLUMN_PIECES = 16 };
+enum { CHUNK_WORK = 48 << 10, ROW_ALONE = 128, COLUMN_PIECES = 16, CACHE_BYTES = 16 << 20 };
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -31,6 +31,7 @@ static void size_map(TilePlan *p)
 {
     p->pre.points = 1;
     p->pre.width = TILE_LANES;
+    p->streams = p->lanes * p->kernel->naccess * (int64_t)sizeof(float) >= CACHE_BYTES;
     kern_block_size(p);
     if (p->rows > 0) {
         p->chunk_size = max64(chunk_elements(p) / (BLOCK_ROWS * p->pre.width), 1);

@@ -10,6 +10,7 @@
 #include "kern/tile_cast.h"
 #include "kern/tile_math.h"
 #include "kern/tile_ops.h"
+#include "kern/tile_pair.h"
 
 #define KEEP(...) __VA_ARGS__
 #define DROP(...)
@@ -148,10 +149,13 @@ static void rand_tile(float *out, const int64_t *state, int stream, int word, in
                       int64_t step, int64_t n)
 {
     const int64_t seed = state[0], time = state[1];
+    /* The word by masks: an index would keep the loop from being vectorised. */
+    const uint32_t m0 = -(uint32_t)(word == 0), m1 = -(uint32_t)(word == 1);
+    const uint32_t m2 = -(uint32_t)(word == 2), m3 = -(uint32_t)(word == 3);
     for (int64_t i = 0; i < n; i++) {
-        uint32_t words[4];
-        philox_element(seed, time, stream, first + step * i, words);
-        out[i] = philox_uniform(words[word]);
+        uint32_t w[4];
+        philox_element(seed, time, stream, first + step * i, w);
+        out[i] = philox_uniform((w[0] & m0) | (w[1] & m1) | (w[2] & m2) | (w[3] & m3));
     }
 }
 
@@ -163,6 +167,7 @@ static void rand_tile(float *out, const int64_t *state, int stream, int word, in
 
 const struct TileOps ISA_NAME(kern_tile_ops) = {
     .op = {tile_rows_f32, tile_rows_f64, tile_rows_i32, tile_rows_i64, tile_rows_u8},
+    .pair = &tile_pairs,
     .cast = {CAST_ROW(f32), CAST_ROW(f64), CAST_ROW(i32), CAST_ROW(i64), CAST_ROW(u8)},
     .round = {[DT_f16] = cast_f32_f16, [DT_bf16] = cast_f32_bf16},
     .widen = {[DT_f16] = widen_f16, [DT_bf16] = widen_bf16},

@@ -47,8 +47,14 @@ typedef struct ReduceTable {
     ArgFns arg[ARG_OPS][REG_COUNT];                                /* by op - OP_argmax */
 } ReduceTable;
 
+/* Two operations in one loop (tile_pair.h). A first one is also a second one. */
+enum { PAIR_add, PAIR_sub, PAIR_mul, PAIR_FIRSTS, PAIR_rsub = PAIR_FIRSTS, PAIR_div, PAIR_max,
+       PAIR_SECONDS };
+typedef TileFn *const PairTable[PAIR_FIRSTS][PAIR_SECONDS][FORM_COUNT - 1][2];
+
 struct TileOps {
     const TileRow *op[REG_COUNT];                                  /* [type of operands][op] */
+    const PairTable *pair;
     TileFn *cast[REG_COUNT][DT_COUNT];
     TileFn *round[DT_COUNT];                 /* f32 register to the nearest of dtype, in place */
     TileFn *widen[DT_COUNT], *narrow[DT_COUNT];                    /* memory f16, bf16 and f32 */

@@ -46,6 +46,7 @@ typedef struct TileInst {
     int direct;                           /* walk of the store this result may be computed into */
     int reduce;                           /* REDUCE: number in the plan */
     int stream, word;                     /* RAND */
+    uint8_t first, form;                  /* OP: 1 + its number as first of a pair, or 0 */
     uint64_t bits;                        /* CONST */
     TileFn *fn, *round;                   /* round: NULL, or after fn */
 } TileInst;
@@ -79,6 +80,7 @@ struct TilePlan {
     int64_t blocks;                       /* LONG: of a row; COL: of the outer points */
     int64_t pieces;                       /* COL: tiles that cover the lanes */
     int levels;                           /* COL: times that results of blocks form new blocks */
+    bool streams;                         /* too much data for caches: loads prefetch */
     bool split;                           /* results are partial: kern_tile_finish goes on */
     TileCodeList pre, post;
     int nwalk, nreduce;

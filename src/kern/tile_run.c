@@ -40,6 +40,13 @@ static void *place(Frame *f, const TileInst *t)
     return f->at[t->dst] = f->scratch + f->code->value[t->dst].slot;
 }
 
+/* The next tile's part of a stream. Each stream is left for a while after a tile, too soon for the
+ * processor's own prefetching. */
+static void prefetch_next(const char *p, size_t bytes)
+{
+    for (size_t at = bytes; at < 2 * bytes; at += 64) __builtin_prefetch(p + at);
+}
+
 static void run_load(Frame *f, const TileInst *t)
 {
     const Walk *w = &f->plan->walk[t->walk];
@@ -51,6 +58,7 @@ static void run_load(Frame *f, const TileInst *t)
     }
     if (!t->copies && !ops->widen[w->dtype] && kern_walk_direct(w, start, n, &offset)) {
         f->at[t->dst] = memory(f, w, offset);
+        if (f->plan->streams) prefetch_next(f->at[t->dst], (size_t)n << w->size);
         return;
     }
     kern_walk_load(w, ops, f->args[w->arg], start, n, place(f, t));

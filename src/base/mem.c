@@ -79,8 +79,7 @@ void *base_mem_zero(size_t n, size_t size)
 void *base_mem_big(size_t bytes)
 {
     if (bytes > MOST_BYTES || fails_now()) return NULL;
-    /* At least one byte, so that the pointer handed out lies inside its block. */
-    size_t whole = BIG_ALIGN + ((bytes ? bytes : 1) + BIG_PAD - 1) / BIG_PAD * BIG_PAD;
+    size_t whole = big_bytes(bytes);
     bool huge = bytes >= HUGE_FROM;
     void *block;
     if (posix_memalign(&block, huge ? HUGE_PAGE : BIG_ALIGN, whole) != 0) return NULL;

@@ -17,16 +17,15 @@ enum { PANEL = 2 * VEC_WIDTH, AHEAD = 16 };
 _Static_assert((int)GEMM_ROW_BLOCK <= (int)GEMM_MOST_ROWS, "workspace");
 _Static_assert((int)PANEL <= (int)GEMM_MOST_PANEL, "workspace");
 
-typedef struct Block {           /* a panel of A or B, or where it lies */
+typedef struct Block { /* a panel of A or B, or where it lies */
     const float *at;
-    int64_t row, step;           /* A: from row to row, from k to k. B: step from k to k */
+    int64_t row, step; /* A: from row to row, from k to k. B: step from k to k */
 } Block;
 
 INLINE void prefetch(const float *p) { __builtin_prefetch(p, 0, 3); }
 
 /* C[rows x columns] gets, or is added, the product over kc. */
-INLINE void micro(int rows, int kc, Block a, Block b, float *c, int64_t ldc, int columns,
-                  bool adds)
+INLINE void micro(int rows, int kc, Block a, Block b, float *c, int64_t ldc, int columns, bool adds)
 {
     Vec left[GEMM_ROWS], right[GEMM_ROWS];
 #pragma GCC unroll 14
@@ -70,17 +69,17 @@ INLINE void micro(int rows, int kc, Block a, Block b, float *c, int64_t ldc, int
 /* One function for each number of rows, and one more where both panels are packed and all strides
  * are known. */
 typedef void MicroFn(int kc, Block a, Block b, float *c, int64_t ldc, int columns, bool adds);
-#define MICRO(rows)                                                                            \
-    static void strided_##rows(int kc, Block a, Block b, float *c, int64_t ldc, int columns,   \
-                               bool adds)                                                      \
-    {                                                                                          \
-        micro(rows, kc, a, b, c, ldc, columns, adds);                                          \
-    }                                                                                          \
-    static void packed_##rows(int kc, Block a, Block b, float *c, int64_t ldc, int columns,    \
-                              bool adds)                                                       \
-    {                                                                                          \
-        micro(rows, kc, (Block){a.at, 1, GEMM_ROWS}, (Block){b.at, 0, PANEL}, c, ldc, columns, \
-              adds);                                                                           \
+#define MICRO(rows)                                                                                \
+    static void strided_##rows(int kc, Block a, Block b, float *c, int64_t ldc, int columns,       \
+                               bool adds)                                                          \
+    {                                                                                              \
+        micro(rows, kc, a, b, c, ldc, columns, adds);                                              \
+    }                                                                                              \
+    static void packed_##rows(int kc, Block a, Block b, float *c, int64_t ldc, int columns,        \
+                              bool adds)                                                           \
+    {                                                                                              \
+        micro(rows, kc, (Block){a.at, 1, GEMM_ROWS}, (Block){b.at, 0, PANEL}, c, ldc, columns,     \
+              adds);                                                                               \
     }
 #define MICROS_4(m) m(1) m(2) m(3) m(4)
 #define MICROS_6(m) MICROS_4(m) m(5) m(6)
@@ -144,7 +143,7 @@ static void pack_a_columns(int kc, int m, int rows, const float *a, int64_t csa,
 
 /* A block of rows of A with its packed copy, if worth it. */
 typedef struct RowBlock {
-    int m, rows;                 /* rows in all, rows of a panel: as even as GEMM_ROWS allows */
+    int m, rows; /* rows in all, rows of a panel: as even as GEMM_ROWS allows */
     bool packed;
     const float *a;
 } RowBlock;

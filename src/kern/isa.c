@@ -26,7 +26,10 @@ static bool has_avx512(void)
 }
 #endif
 
-#define ROW(isa, available) {{#isa, kern_gemm_##isa, &kern_tile_ops_##isa}, available}
+#define ROW(isa, available)                                                                        \
+    {                                                                                              \
+        {#isa, kern_gemm_##isa, &kern_tile_ops_##isa}, available                                   \
+    }
 static const IsaRow ROWS[] = {
     ROW(portable, always),
 #ifdef HAVE_ISA_avx2

@@ -88,8 +88,10 @@ static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 static int make_plan(TilePlan *p)
 {
-    static void (*const size[])(TilePlan *) = {[KERN_MAP] = size_map, [KERN_ROW] = size_row,
-                                               [KERN_LONG] = size_long, [KERN_COL] = size_column};
+    static void (*const size[])(TilePlan *) = {[KERN_MAP] = size_map,
+                                               [KERN_ROW] = size_row,
+                                               [KERN_LONG] = size_long,
+                                               [KERN_COL] = size_column};
     const Kernel *k = p->kernel;
     p->outer = product(k, 0, k->nouter);
     p->lanes = product(k, k->nouter, k->nvar);
@@ -136,10 +138,7 @@ int kern_tile_chunks(const TilePlan *p) { return p->chunks; }
 size_t kern_tile_scratch(const TilePlan *p) { return p->scratch; }
 size_t kern_tile_partials(const TilePlan *p) { return p->partials; }
 
-int64_t kern_tile_cost(const TilePlan *p)
-{
-    return p->outer * p->lanes * p->kernel->ninst;
-}
+int64_t kern_tile_cost(const TilePlan *p) { return p->outer * p->lanes * p->kernel->ninst; }
 
 static void run_map(Frame *f, int chunk, char *partials)
 {
@@ -169,7 +168,9 @@ static void run_row(Frame *f, int chunk, char *partials)
 void kern_tile_run(const TilePlan *p, void *const *args, int chunk, void *scratch, void *partials)
 {
     static void (*const run[])(Frame *, int, char *) = {
-        [KERN_MAP] = run_map, [KERN_ROW] = run_row, [KERN_LONG] = kern_long_run,
+        [KERN_MAP] = run_map,
+        [KERN_ROW] = run_row,
+        [KERN_LONG] = kern_long_run,
         [KERN_COL] = kern_column_run,
     };
     Frame f = {.plan = p, .args = args, .scratch = scratch};

@@ -15,7 +15,7 @@ typedef struct TilePlan TilePlan;
 TilePlan *kern_tile_plan(const Kernel *k, const TileOps *ops);
 void kern_tile_free(TilePlan *p);
 int kern_tile_chunks(const TilePlan *p);             /* independent pieces of work */
-int64_t kern_tile_cost(const TilePlan *p);           /* elements × instructions, to decide on threads */
+int64_t kern_tile_cost(const TilePlan *p);           /* elements × instructions: worth threads? */
 size_t kern_tile_scratch(const TilePlan *p);         /* bytes each worker needs, 64-byte aligned */
 size_t kern_tile_partials(const TilePlan *p);        /* bytes shared by all chunks of one run */
 void kern_tile_run(const TilePlan *p, void *const *args, int chunk, void *scratch, void *partials);

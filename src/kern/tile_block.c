@@ -73,8 +73,8 @@ void *kern_block_load(const Frame *f, const Walk *w, int64_t start, int64_t n)
     const int64_t stride = f->plan->pre.width + CACHE_PAD;
     char *cache = f->scratch + w->cache;
     if (f->block_row == 0) {
-        const char *from = (const char *)f->args[w->arg] +
-                           kern_walk_offset(w, start) * ((int64_t)1 << w->size);
+        const char *from =
+            (const char *)f->args[w->arg] + kern_walk_offset(w, start) * ((int64_t)1 << w->size);
         f->plan->ops->turn[w->size](cache, stride, from, w->step[0][0], f->block_rows, n);
     }
     return cache + ((size_t)(f->block_row * stride) << w->size);

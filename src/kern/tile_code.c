@@ -128,7 +128,7 @@ static void code_reduce(Coder *c, const KernInst *in, int i)
     TilePlan *p = c->p;
     int number = 0;
     for (int j = 0; j < i; j++) number += c->k->inst[j].code == KI_REDUCE;
-    if (c->post) {               /* placed by the caller */
+    if (c->post) { /* placed by the caller */
         Span span = c->widest;
         c->value[i] = p->reduce[number].post = kern_code_value(c, span, kern_reg(in->dtype));
         return;
@@ -148,8 +148,15 @@ static void code_store(Coder *c, const KernInst *in)
     TileCodeList *l = c->list;
     Span span = in->scalar ? SPAN_OUTER : c->widest;
     int v = kern_code_expand(c, c->value[in->a], span);
-    TileInst t = {.code = TI_STORE, .span = (uint8_t)span, .reg = l->value[v].reg, .dst = -1,
-                  .a = v, .b = -1, .c = -1, .direct = -1, .reduce = -1};
+    TileInst t = {.code = TI_STORE,
+                  .span = (uint8_t)span,
+                  .reg = l->value[v].reg,
+                  .dst = -1,
+                  .a = v,
+                  .b = -1,
+                  .c = -1,
+                  .direct = -1,
+                  .reduce = -1};
     make_walk(c, &t, in, span);
     l->inst[l->n++] = t;
     const Walk *w = &c->p->walk[t.walk];
@@ -177,14 +184,28 @@ static void code_inst(Coder *c, int i)
 {
     const KernInst *in = &c->k->inst[i];
     switch (in->code) {
-    case KI_LOAD: code_access(c, in, TI_LOAD, i); break;
-    case KI_INDEX: code_access(c, in, TI_INDEX, i); break;
-    case KI_RAND: code_access(c, in, TI_RAND, i); break;
-    case KI_MASK: code_access(c, in, TI_MASK, i); break;
-    case KI_CONST: code_const(c, in, i); break;
+    case KI_LOAD:
+        code_access(c, in, TI_LOAD, i);
+        break;
+    case KI_INDEX:
+        code_access(c, in, TI_INDEX, i);
+        break;
+    case KI_RAND:
+        code_access(c, in, TI_RAND, i);
+        break;
+    case KI_MASK:
+        code_access(c, in, TI_MASK, i);
+        break;
+    case KI_CONST:
+        code_const(c, in, i);
+        break;
     case KI_OP:
-    case KI_CAST: kern_code_loop(c, in, i); break;
-    case KI_REDUCE: code_reduce(c, in, i); break;
+    case KI_CAST:
+        kern_code_loop(c, in, i);
+        break;
+    case KI_REDUCE:
+        code_reduce(c, in, i);
+        break;
     }
 }
 

@@ -62,26 +62,26 @@
 #define IF_ANY KEEP
 #include "kern/tile_type.h"
 
-#define LOOP(name, R, T, value)                                                                \
-    static void name(void *out, const void *a, const void *b, const void *c, int64_t n)        \
-    {                                                                                          \
-        R *o = out;                                                                            \
-        const T *in = a;                                                                       \
-        (void)b, (void)c;                                                                      \
-        for (int64_t i = 0; i < n; i++) {                                                      \
-            const T x = in[i];                                                                 \
-            o[i] = value;                                                                      \
-        }                                                                                      \
+#define LOOP(name, R, T, value)                                                                    \
+    static void name(void *out, const void *a, const void *b, const void *c, int64_t n)            \
+    {                                                                                              \
+        R *o = out;                                                                                \
+        const T *in = a;                                                                           \
+        (void)b, (void)c;                                                                          \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const T x = in[i];                                                                     \
+            o[i] = value;                                                                          \
+        }                                                                                          \
     }
 /* The register that holds a dtype has the C type in the second column. */
-#define CASTS(from, T)                                                                         \
-    LOOP(cast_##from##_bool, uint8_t, T, x != 0)                                               \
-    LOOP(cast_##from##_u8, uint8_t, T, cast_##from##_to_u8(x))                                 \
-    LOOP(cast_##from##_i32, int32_t, T, cast_##from##_to_i32(x))                               \
-    LOOP(cast_##from##_i64, int64_t, T, cast_##from##_to_i64(x))                               \
-    LOOP(cast_##from##_f16, float, T, cast_f16_to_f32(cast_##from##_to_f16(x)))                \
-    LOOP(cast_##from##_bf16, float, T, cast_bf16_to_f32(cast_##from##_to_bf16(x)))             \
-    LOOP(cast_##from##_f32, float, T, (float)x)                                                \
+#define CASTS(from, T)                                                                             \
+    LOOP(cast_##from##_bool, uint8_t, T, x != 0)                                                   \
+    LOOP(cast_##from##_u8, uint8_t, T, cast_##from##_to_u8(x))                                     \
+    LOOP(cast_##from##_i32, int32_t, T, cast_##from##_to_i32(x))                                   \
+    LOOP(cast_##from##_i64, int64_t, T, cast_##from##_to_i64(x))                                   \
+    LOOP(cast_##from##_f16, float, T, cast_f16_to_f32(cast_##from##_to_f16(x)))                    \
+    LOOP(cast_##from##_bf16, float, T, cast_bf16_to_f32(cast_##from##_to_bf16(x)))                 \
+    LOOP(cast_##from##_f32, float, T, (float)x)                                                    \
     LOOP(cast_##from##_f64, double, T, (double)x)
 CASTS(f32, float)
 CASTS(f64, double)
@@ -94,38 +94,38 @@ LOOP(narrow_f16, uint16_t, float, cast_f32_to_f16(x))
 LOOP(narrow_bf16, uint16_t, float, cast_f32_to_bf16(x))
 #undef LOOP
 
-#define MOVES(bits)                                                                            \
-    static void gather_##bits(void *out, const void *from, int64_t stride, int64_t n)          \
-    {                                                                                          \
-        uint##bits##_t *restrict o = out;                                                      \
-        const uint##bits##_t *f = from;                                                        \
-        for (int64_t i = 0; i < n; i++) o[i] = f[i * stride];                                  \
-    }                                                                                          \
-    static void scatter_##bits(void *to, const void *v, int64_t stride, int64_t n)             \
-    {                                                                                          \
-        uint##bits##_t *restrict t = to;                                                       \
-        const uint##bits##_t *f = v;                                                           \
-        for (int64_t i = 0; i < n; i++) t[i * stride] = f[i];                                  \
-    }                                                                                          \
-    static void fill_##bits(void *out, const void *value, int64_t n)                           \
-    {                                                                                          \
-        uint##bits##_t *o = out, v;                                                            \
-        memcpy(&v, value, sizeof v);                                                           \
-        for (int64_t i = 0; i < n; i++) o[i] = v;                                              \
-    }                                                                                          \
-    static void pick_##bits(void *out, const void *from, const int32_t *table, int64_t n)      \
-    {                                                                                          \
-        uint##bits##_t *restrict o = out;                                                      \
-        const uint##bits##_t *f = from;                                                        \
-        for (int64_t i = 0; i < n; i++) o[i] = f[table[i]];                                    \
-    }                                                                                          \
-    static void turn_##bits(void *out, int64_t out_stride, const void *from, int64_t stride,   \
-                            int64_t rows, int64_t columns)                                     \
-    {                                                                                          \
-        uint##bits##_t *restrict o = out;                                                      \
-        const uint##bits##_t *f = from;                                                        \
-        for (int64_t c = 0; c < columns; c++, f += stride)                                     \
-            for (int64_t r = 0; r < rows; r++) o[r * out_stride + c] = f[r];                   \
+#define MOVES(bits)                                                                                \
+    static void gather_##bits(void *out, const void *from, int64_t stride, int64_t n)              \
+    {                                                                                              \
+        uint##bits##_t *restrict o = out;                                                          \
+        const uint##bits##_t *f = from;                                                            \
+        for (int64_t i = 0; i < n; i++) o[i] = f[i * stride];                                      \
+    }                                                                                              \
+    static void scatter_##bits(void *to, const void *v, int64_t stride, int64_t n)                 \
+    {                                                                                              \
+        uint##bits##_t *restrict t = to;                                                           \
+        const uint##bits##_t *f = v;                                                               \
+        for (int64_t i = 0; i < n; i++) t[i * stride] = f[i];                                      \
+    }                                                                                              \
+    static void fill_##bits(void *out, const void *value, int64_t n)                               \
+    {                                                                                              \
+        uint##bits##_t *o = out, v;                                                                \
+        memcpy(&v, value, sizeof v);                                                               \
+        for (int64_t i = 0; i < n; i++) o[i] = v;                                                  \
+    }                                                                                              \
+    static void pick_##bits(void *out, const void *from, const int32_t *table, int64_t n)          \
+    {                                                                                              \
+        uint##bits##_t *restrict o = out;                                                          \
+        const uint##bits##_t *f = from;                                                            \
+        for (int64_t i = 0; i < n; i++) o[i] = f[table[i]];                                        \
+    }                                                                                              \
+    static void turn_##bits(void *out, int64_t out_stride, const void *from, int64_t stride,       \
+                            int64_t rows, int64_t columns)                                         \
+    {                                                                                              \
+        uint##bits##_t *restrict o = out;                                                          \
+        const uint##bits##_t *f = from;                                                            \
+        for (int64_t c = 0; c < columns; c++, f += stride)                                         \
+            for (int64_t r = 0; r < rows; r++) o[r * out_stride + c] = f[r];                       \
     }
 MOVES(8)
 MOVES(16)
@@ -133,11 +133,11 @@ MOVES(32)
 MOVES(64)
 
 /* Floats convert each position by itself, so large ones round once. */
-#define INDEX(type, T)                                                                         \
-    static void index_##type(void *out, int64_t first, int64_t step, int64_t n)                \
-    {                                                                                          \
-        T *o = out;                                                                            \
-        for (int64_t i = 0; i < n; i++) o[i] = (T)(first + step * i);                          \
+#define INDEX(type, T)                                                                             \
+    static void index_##type(void *out, int64_t first, int64_t step, int64_t n)                    \
+    {                                                                                              \
+        T *o = out;                                                                                \
+        for (int64_t i = 0; i < n; i++) o[i] = (T)(first + step * i);                              \
     }
 INDEX(f32, float)
 INDEX(f64, double)
@@ -159,16 +159,15 @@ static void rand_tile(float *out, const int64_t *state, int stream, int word, in
     }
 }
 
-#define CAST_ROW(from)                                                                         \
-    {[DT_bool] = cast_##from##_bool, [DT_u8] = cast_##from##_u8, [DT_i32] = cast_##from##_i32, \
-     [DT_i64] = cast_##from##_i64, [DT_f16] = cast_##from##_f16,                               \
-     [DT_bf16] = cast_##from##_bf16, [DT_f32] = cast_##from##_f32,                             \
-     [DT_f64] = cast_##from##_f64}
+#define CAST_ROW(from)                                                                             \
+    [DT_bool] = cast_##from##_bool, [DT_u8] = cast_##from##_u8, [DT_i32] = cast_##from##_i32,      \
+    [DT_i64] = cast_##from##_i64, [DT_f16] = cast_##from##_f16, [DT_bf16] = cast_##from##_bf16,    \
+    [DT_f32] = cast_##from##_f32, [DT_f64] = cast_##from##_f64
 
 const struct TileOps ISA_NAME(kern_tile_ops) = {
     .op = {tile_rows_f32, tile_rows_f64, tile_rows_i32, tile_rows_i64, tile_rows_u8},
     .pair = &tile_pairs,
-    .cast = {CAST_ROW(f32), CAST_ROW(f64), CAST_ROW(i32), CAST_ROW(i64), CAST_ROW(u8)},
+    .cast = {{CAST_ROW(f32)}, {CAST_ROW(f64)}, {CAST_ROW(i32)}, {CAST_ROW(i64)}, {CAST_ROW(u8)}},
     .round = {[DT_f16] = cast_f32_f16, [DT_bf16] = cast_f32_bf16},
     .widen = {[DT_f16] = widen_f16, [DT_bf16] = widen_bf16},
     .narrow = {[DT_f16] = narrow_f16, [DT_bf16] = narrow_bf16},

@@ -73,8 +73,7 @@ void kern_code_loop(Coder *c, const KernInst *in, int i)
     }
     for (int j = 0; j < n; j++) {
         int value = c->value[from[j]], at = left + j;
-        v[at] = at == 0 ? kern_code_expand(c, value, span)
-                        : operand(c, value, span, &single[at]);
+        v[at] = at == 0 ? kern_code_expand(c, value, span) : operand(c, value, span, &single[at]);
     }
     TileInst t = kern_code_blank(c, TI_OP, span, kern_reg(in->dtype));
     t.a = v[0];

@@ -15,8 +15,9 @@
 
 typedef enum Reg { REG_f32, REG_f64, REG_i32, REG_i64, REG_u8, REG_COUNT } Reg;
 
-/* Operand b or c of a loop may be one value for all lanes: form FORM_B, FORM_C or both. The operand
- * of a unary op is a, those of a binary one are b and c, those of `where` a, b, c. NULL: no loop. */
+/* Operand b or c of a loop may be one value for all lanes: form FORM_B, FORM_C or both. The
+ * operand of a unary op is a, those of a binary one are b and c, those of `where` a, b, c. No row:
+ * NULL. */
 enum { FORM_B = 1, FORM_C = 2, FORM_COUNT = 4 };
 typedef void TileFn(void *out, const void *a, const void *b, const void *c, int64_t n);
 typedef TileFn *const TileRow[FORM_COUNT];
@@ -27,8 +28,9 @@ typedef struct ReduceFns {
     void (*init)(void *acc, int64_t n);                            /* the identity */
     void (*lanes)(void *acc32, const void *v, int64_t n);          /* element j into lane j % 32 */
     void (*fold)(void *acc32, void *out);                          /* 32 lanes into one value */
-    void (*column)(void *acc, const void *v, int64_t points, int64_t n);  /* acc[i] with v[p*n+i] */
-    void (*rows)(void *out, const void *v, int64_t rows, int64_t n);      /* each row upwards */
+    /* acc[i] with v[p][i], for each point p; and each row upwards. */
+    void (*column)(void *acc, const void *v, int64_t points, int64_t n);
+    void (*rows)(void *out, const void *v, int64_t rows, int64_t n);
 } ReduceFns;
 
 /* argmax and argmin: the value wins over `best` as the rule N4 says. Index of lane 0 is `first`;
@@ -36,7 +38,8 @@ typedef struct ReduceFns {
 typedef struct ArgFns {
     void (*init)(void *best, int32_t *at, int32_t first, int64_t n);
     void (*row)(void *best, int32_t *at, const void *v, int32_t first, int64_t n);
-    void (*column)(void *best, int32_t *at, const void *v, int32_t first, int64_t points, int64_t n);
+    void (*column)(void *best, int32_t *at, const void *v, int32_t first, int64_t points,
+                   int64_t n);
     /* Merges other results behind those in best, at. */
     void (*merge)(void *best, int32_t *at, const void *v, const int32_t *v_at, int64_t n);
 } ArgFns;

@@ -11,7 +11,13 @@
 #define SGL_KERN_TILE_PLAN_H
 #include "kern/tile_ops.h"
 
-enum { TILE_LANES = 512, BLOCK_ROWS = 16, TABLE_MOST = 512, WALK_FORMS = 1 + SPACE_MAX_GUARDS, REDUCE_LEVELS = 10 };
+enum {
+    TILE_LANES = 512,
+    BLOCK_ROWS = 16,                      /* MAP in blocks (tile_block.c) */
+    TABLE_MOST = 512,                     /* offsets in a walk's table */
+    WALK_FORMS = 1 + SPACE_MAX_GUARDS,
+    REDUCE_LEVELS = 10,                   /* blocks of blocks: 128^10 elements */
+};
 typedef enum Span { SPAN_ONE, SPAN_OUTER, SPAN_LANES, SPAN_FULL, SPAN_COUNT } Span;
 
 /* An access over an index space whose variables are merged where the access allows. Form 0 is

@@ -122,8 +122,7 @@ static void long_tile(Frame *f, const TileInst *t)
     if (r->arg)
         r->best->row(acc_value(f, r, 0), acc_index(f, r, 0), f->at[t->a],
                      (int32_t)f->start[SPAN_LANES], f->width);
-    else
-        r->fold->lanes(acc_value(f, r, 0), f->at[t->a], f->width);
+    else r->fold->lanes(acc_value(f, r, 0), f->at[t->a], f->width);
 }
 
 /* Chunk of work number `chunk` is one chunk of one row. */
@@ -220,7 +219,8 @@ static void push(const Frame *f, const TileReduce *r, Filled filled, int level, 
         if (filled[level] == 0) r->merge->init(acc, f->width);
         r->merge->column(acc, v, 1, f->width);
     }
-    if (++filled[level] == KERN_COL_BLOCK && level < f->plan->levels) {
+    filled[level]++;
+    if (level < f->plan->levels && filled[level] == KERN_COL_BLOCK) {
         filled[level] = 0;
         push(f, r, filled, level + 1, acc, at);
     }
@@ -240,8 +240,7 @@ static void column_tile(Frame *f, const TileInst *t)
     if (r->arg)
         r->best->column(acc_value(f, r, 0), acc_index(f, r, 0), f->at[t->a],
                         (int32_t)f->start[SPAN_OUTER], f->points, f->width);
-    else
-        r->fold->column(acc_value(f, r, 0), f->at[t->a], f->points, f->width);
+    else r->fold->column(acc_value(f, r, 0), f->at[t->a], f->points, f->width);
 }
 
 /* Block number `block` for lanes [lane, lane + width) into level 0. */

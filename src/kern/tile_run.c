@@ -108,23 +108,20 @@ static void run_expand(Frame *f, const TileInst *t)
         f->plan->ops->fill[size](out, v, f->width);
 }
 
-static void run_reduce(Frame *f, const TileInst *t)
-{
-    f->reduce(f, t);
-}
+static void run_reduce(Frame *f, const TileInst *t) { f->reduce(f, t); }
 
 static void run_store(Frame *f, const TileInst *t)
 {
     const Walk *w = &f->plan->walk[t->walk];
     int64_t offset, n = f->count[t->span], start = f->start[t->span];
     bool direct = kern_walk_direct(w, start, n, &offset);
-    if (direct && f->at[t->a] == memory(f, w, offset)) return;      /* computed there */
+    if (direct && f->at[t->a] == memory(f, w, offset)) return; /* computed there */
     kern_walk_store(w, f->plan->ops, f->args[w->arg], start, n, f->at[t->a]);
 }
 
 static void (*const RUN[TI_COUNT])(Frame *, const TileInst *) = {
-    [TI_LOAD] = run_load,     [TI_CONST] = run_const, [TI_INDEX] = run_index,
-    [TI_RAND] = run_rand,     [TI_MASK] = run_mask,   [TI_OP] = run_op,
+    [TI_LOAD] = run_load,     [TI_CONST] = run_const,   [TI_INDEX] = run_index,
+    [TI_RAND] = run_rand,     [TI_MASK] = run_mask,     [TI_OP] = run_op,
     [TI_EXPAND] = run_expand, [TI_REDUCE] = run_reduce, [TI_STORE] = run_store,
 };
 

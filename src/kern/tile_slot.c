@@ -9,8 +9,14 @@
 #include "base/mem.h"
 #include "kern/tile_coder.h"
 
-typedef struct Slot { size_t at, bytes, element; int free_from; } Slot;
-typedef struct Slots { Slot *slot; int n; } Slots;
+typedef struct Slot {
+    size_t at, bytes, element;
+    int free_from;
+} Slot;
+typedef struct Slots {
+    Slot *slot;
+    int n;
+} Slots;
 
 static void note_use(TileCodeList *l, int v, int at)
 {

@@ -11,7 +11,9 @@
 #include "base/mem.h"
 #include "kern/tile_plan.h"
 
-typedef struct Cursor { int64_t at[SPACE_MAX_VARS], form[WALK_FORMS]; } Cursor;
+typedef struct Cursor {
+    int64_t at[SPACE_MAX_VARS], form[WALK_FORMS];
+} Cursor;
 
 static void add_form(Walk *w, const Affine *a, int64_t lo, int64_t hi)
 {
@@ -120,10 +122,7 @@ static void seek_from(const Walk *w, int first, int64_t start, Cursor *c)
     }
 }
 
-static void seek(const Walk *w, int64_t start, Cursor *c)
-{
-    seek_from(w, 0, start, c);
-}
+static void seek(const Walk *w, int64_t start, Cursor *c) { seek_from(w, 0, start, c); }
 
 /* Moves n steps along dim `first`, into the next run at its end. */
 static void advance_from(const Walk *w, int first, Cursor *c, int64_t n)
@@ -138,10 +137,7 @@ static void advance_from(const Walk *w, int first, Cursor *c, int64_t n)
     }
 }
 
-static void advance(const Walk *w, Cursor *c, int64_t n)
-{
-    advance_from(w, 0, c, n);
-}
+static void advance(const Walk *w, Cursor *c, int64_t n) { advance_from(w, 0, c, n); }
 
 static int64_t run_length(const Walk *w, const Cursor *c, int64_t n)
 {
@@ -149,10 +145,7 @@ static int64_t run_length(const Walk *w, const Cursor *c, int64_t n)
     return n < left ? n : left;
 }
 
-static int64_t ceil_div(int64_t a, int64_t b)          /* b > 0 */
-{
-    return a / b + (a % b > 0);
-}
+static int64_t ceil_div(int64_t a, int64_t b) /* b > 0 */ { return a / b + (a % b > 0); }
 
 /* The part [from, to) of a run of n elements in which all guards hold. */
 static void inside(const Walk *w, const Cursor *c, int64_t n, int64_t *from, int64_t *to)
@@ -254,8 +247,7 @@ static void load_periods(const Walk *w, const TileOps *ops, const char *buffer, 
         if (period_inside(w, &c))
             ops->pick[w->size](o, buffer + c.form[0] * ((int64_t)1 << w->size), w->table + skip,
                                len);
-        else
-            load_runs(w, ops, buffer, start + done, len, o);
+        else load_runs(w, ops, buffer, start + done, len, o);
         if (w->inner < w->ndim) advance_from(w, w->inner, &c, 1);
     }
 }
@@ -270,8 +262,8 @@ static void load_raw(const Walk *w, const TileOps *ops, const char *buffer, int6
 /* 16-bit floats are gathered in pieces and widened into the register. */
 enum { PIECE = 512 };
 
-void kern_walk_load(const Walk *w, const TileOps *ops, const void *buffer, int64_t start,
-                    int64_t n, void *out)
+void kern_walk_load(const Walk *w, const TileOps *ops, const void *buffer, int64_t start, int64_t n,
+                    void *out)
 {
     if (!ops->widen[w->dtype]) {
         load_raw(w, ops, buffer, start, n, out);
@@ -335,8 +327,8 @@ void kern_walk_index(const Walk *w, const TileOps *ops, Reg reg, int64_t start, 
     seek(w, start, &c);
     for (int64_t done = 0, len; done < n; done += len, advance(w, &c, len)) {
         len = run_length(w, &c, n - done);
-        ops->index[reg]((char *)out + (size_t)done * kern_reg_bytes(reg), c.form[0],
-                        w->step[0][0], len);
+        ops->index[reg]((char *)out + (size_t)done * kern_reg_bytes(reg), c.form[0], w->step[0][0],
+                        len);
     }
 }
 

@@ -10,13 +10,19 @@
 
 static const char ERROR[] = "sgl.error";
 
+/* A file that package.path found in the working folder is named as the user would. */
+static const char *plain_name(const char *file)
+{
+    return strncmp(file, "./", 2) == 0 ? file + 2 : file;
+}
+
 SrcPos host_position(lua_State *L, lua_Debug *ar)
 {
     for (int level = 0; lua_getstack(L, level, ar); level++) {
         SrcPos captured;
         lua_getinfo(L, "Sl", ar);
         if (ar->currentline > 0 && strncmp(ar->source, "=sgl/", 5) != 0)
-            return (SrcPos){ar->short_src, ar->currentline};
+            return (SrcPos){plain_name(ar->short_src), ar->currentline};
         if (*ar->what == 'C' && host_capture_position(L, ar, &captured)) return captured;
     }
     return (SrcPos){NULL, 0};

@@ -3,6 +3,7 @@
  * A nested table is walked twice: for its shape and the highest class of its values, then for
  * the values. Both walks refuse a ragged table and name the place: [2][1].
  */
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 #include "host/ops.h"
@@ -35,10 +36,20 @@ static void ragged(Walk *w, int depth, const char *got)
                    : "a number");
 }
 
+/* A table without a list part but with other keys is a slip, not an empty dim. */
+static void refuse_names(Walk *w, int depth)
+{
+    lua_pushnil(w->L);
+    if (!lua_next(w->L, -2)) return;
+    host_raise(w->L, SGL_EARG, "write the values as a list: { 1, 2, 3 }",
+               "tensor: value%s is a table with keys that are no positions", place(w, depth));
+}
+
 /* Length of the table on the top; the first table of a depth fixes the dim. */
 static int64_t check_table(Walk *w, int depth, bool first)
 {
     int64_t n = (int64_t)lua_rawlen(w->L, -1);
+    if (n == 0) refuse_names(w, depth);
     if (first && depth == OP_MAX_RANK)
         host_raise(w->L, SGL_ESHAPE, NULL, "tensor: tables nested deeper than %d", OP_MAX_RANK);
     if (first && depth == w->shape.rank) w->shape.dims[w->shape.rank++] = n;
@@ -82,6 +93,14 @@ static void measure(Walk *w, int depth, bool first)
     }
 }
 
+static void unfit(Walk *w, int depth)
+{
+    const char *value = luaL_tolstring(w->L, -1, NULL);
+    host_raise(w->L, SGL_EARG, "give the dtype: sgl.tensor(v, { dtype = \"i64\" }), or \"f32\"",
+               "tensor: value%s is %s, which does not fit into %s", place(w, depth), value,
+               DTYPES[w->to->dtype].name);
+}
+
 static void store_integer(Walk *w, int depth)
 {
     lua_Integer v = lua_tointeger(w->L, -1);
@@ -93,9 +112,17 @@ static void store_integer(Walk *w, int depth)
     int64_t k = w->next++;
     ir_dtype_store(t, w->to->data, k, (double)v);
     if (DTYPES[t].class != CLASS_INT || (double)v == ir_dtype_load(t, w->to->data, k)) return;
-    host_raise(w->L, SGL_EARG, "give the dtype: sgl.tensor(v, { dtype = \"i64\" }), or \"f32\"",
-               "tensor: value%s is %I, which does not fit into %s", place(w, depth), v,
-               DTYPES[t].name);
+    unfit(w, depth);
+}
+
+/* A float in an integer tensor loses its fraction, but not its size. */
+static void store_float(Walk *w, int depth)
+{
+    double v = lua_tonumber(w->L, -1);
+    int64_t k = w->next++;
+    ir_dtype_store(w->to->dtype, w->to->data, k, v);
+    if (DTYPES[w->to->dtype].class != CLASS_INT) return;
+    if (!(fabs(v - ir_dtype_load(w->to->dtype, w->to->data, k)) < 1)) unfit(w, depth);
 }
 
 static void fill(Walk *w, int depth)
@@ -110,9 +137,10 @@ static void fill(Walk *w, int depth)
         }
     } else if (lua_isinteger(w->L, -1)) {
         store_integer(w, depth);
+    } else if (lua_isboolean(w->L, -1)) {
+        ir_dtype_store(w->to->dtype, w->to->data, w->next++, lua_toboolean(w->L, -1));
     } else {
-        double v = lua_isboolean(w->L, -1) ? lua_toboolean(w->L, -1) : lua_tonumber(w->L, -1);
-        ir_dtype_store(w->to->dtype, w->to->data, w->next++, v);
+        store_float(w, depth);
     }
 }
 

@@ -136,7 +136,18 @@ static Node *assigned_node(lua_State *L, Host *h, Trace *tr, const Shape *to)
 {
     Node *v = host_operand(L, h, tr, "assign", 2, to->dtype);
     if (v) check_assignable(L, to, v);
+    Shape from = v ? (Shape){(Dtype)v->dtype, v->rank, {0}} : (Shape){0};
+    if (v) memcpy(from.dims, v->dims, (size_t)v->rank * sizeof *v->dims);
     v = ir_broadcast(ir_cast(v, to->dtype), to->rank, to->dims);
+    if (!v && h->cx->err.code == SGL_ESHAPE) {
+        base_err_clear(&h->cx->err);
+        host_push_type(L, &from);
+        host_push_type(L, to);
+        host_raise(L, SGL_ESHAPE,
+                   "the dims must be equal, or 1 in the value, counted from the last",
+                   "assign: a value %s does not go into a tensor %s", lua_tostring(L, -2),
+                   lua_tostring(L, -1));
+    }
     if (!v) host_throw(L, h);
     return v;
 }

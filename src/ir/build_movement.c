@@ -37,6 +37,9 @@ static Node *infer_fail(Node *x, int rank, const Dim *dims)
     }
     base_fail(cx, SGL_ESHAPE, "reshape: %s does not fit into [%s]", from.at ? from.at : "",
               to.at ? to.at : "");
+    base_err_hint(&x->graph->cx->err,
+                  "the number of elements must stay; one dim may be -1, and the "
+                  "others must divide that number");
     base_str_free(&from);
     base_str_free(&to);
     return NULL;
@@ -75,10 +78,7 @@ Node *ir_reshape(Node *x, int rank, const Dim *dims)
         full[d] = dims[d];
         if (dims[d] == DIM_INFER) opens++, open = d;
     }
-    if (opens > 1) {
-        base_fail(x->graph->cx, SGL_ESHAPE, "reshape: only one dim can be -1");
-        return NULL;
-    }
+    if (opens > 1) return infer_fail(x, rank, dims);
     if (opens) full[open] = infer(x, rank, dims, open);
     if (opens && full[open] == DIM_FAIL) return infer_fail(x, rank, dims);
     if (!b.bad && has_dims(x, rank, full)) return x;

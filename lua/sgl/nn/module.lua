@@ -231,7 +231,7 @@ local function new_class(name, constructor, row)
     local self = {}
     order_of[self] = {}
     local file, line = core.position()
-    facts_of[self] = { class = name, file = file and file:gsub("^%./", ""), line = line }
+    facts_of[self] = { class = name, file = file, line = line }
     setmetatable(self, meta)
     self.training = true
     constructor(self, ...)

@@ -27,6 +27,10 @@ LUA_LIBRARY ?= -l:liblua5.4.a
 BUSTED ?= $(shell command -v busted)
 CFLAGS ?= -O2 -g
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+# An allocation that is too large is NULL there too, as the specs expect.
+SAN_OPTIONS := allocator_may_return_null=1:print_stacktrace=1
+SAN_RUN := $(if $(SAN),ASAN_OPTIONS=$(SAN_OPTIONS) UBSAN_OPTIONS=$(SAN_OPTIONS) \
+                       TSAN_OPTIONS=$(SAN_OPTIONS))
 # No contraction, wrapping integers: the same bits everywhere (src/kern/kernel.h).
 NUMERICS := -ffp-contract=off -fwrapv -fno-math-errno
 WARNINGS := -Wall -Wextra -Wpedantic
@@ -132,7 +136,7 @@ demo: deps             ## install what is missing, build, train a model on handw
 
 test: deps             ## install what is missing, build, run every spec
 	@$(MAKE) $(PARALLEL) all
-	@SGL_EXE=$(abspath $(B)/sgl) $(B)/sgl $(BUSTED) $(SPEC_FLAGS)
+	@$(SAN_RUN) SGL_EXE=$(abspath $(B)/sgl) $(B)/sgl $(BUSTED) $(SPEC_FLAGS)
 
 bench: all             ## run the benchmarks
 	@for f in bench/*.lua; do echo "== $$f"; $(B)/sgl $$f || exit 1; done

@@ -124,8 +124,6 @@ void base_mem_free(void *p)
     free(system_block(p));
 }
 
-size_t base_mem_size(const void *p) { return p ? head_of(p)->bytes : 0; }
-
 MemStats base_mem_stats(void)
 {
     return (MemStats){.live = atomic_load(&live),

@@ -23,7 +23,6 @@ void *base_mem_resize(void *p, size_t bytes);       /* as realloc; p stays valid
 void  base_mem_free(void *p);                       /* NULL is allowed */
 void *base_mem_big(size_t bytes);                   /* 64-byte aligned, huge pages from 4 MiB,
                                                        not zeroed, padded to 128 bytes */
-size_t base_mem_size(const void *p);                /* bytes asked for */
 
 MemStats base_mem_stats(void);
 void base_mem_fail_at(int64_t nth);                 /* the nth allocation from now fails; 0: none */

@@ -63,13 +63,6 @@ void base_str_fmt(Str *s, const char *fmt, ...)
     va_end(ap);
 }
 
-void base_str_clear(Str *s)
-{
-    s->n = 0;
-    s->failed = false;
-    if (s->at) s->at[0] = 0;
-}
-
 void base_str_free(Str *s)
 {
     base_mem_free(s->at);

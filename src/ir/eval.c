@@ -135,15 +135,3 @@ int ir_eval_nodes(const Graph *g, RefMode mode, const RefArray *in, int n, Node 
     base_mem_free(e.args);
     return rc;
 }
-
-int ir_eval(const Graph *g, RefMode mode, const RefArray *in, RefArray *out)
-{
-    int n = 0;
-    Node **roots = base_mem_zero((size_t)(g->outputs.n + g->assigns.n) + 1, sizeof *roots);
-    if (!roots) return out_of_memory(g);
-    for (int i = 0; i < g->outputs.n; i++) roots[n++] = g->outputs.at[i].node;
-    for (int i = 0; i < g->assigns.n; i++) roots[n++] = g->assigns.at[i].value;
-    int rc = ir_eval_nodes(g, mode, in, n, roots, out);
-    base_mem_free(roots);
-    return rc;
-}

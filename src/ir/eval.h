@@ -10,10 +10,8 @@
 
 struct RefArray { Dtype dtype; int rank; int64_t dims[OP_MAX_RANK]; int64_t count; double *at; };
 typedef enum RefMode { REF_EXACT, REF_ROUND } RefMode;  /* ROUND: each node rounds to its dtype */
-/* Evaluates the graph in double. in[i] belongs to input i and is borrowed; out has one entry for
- * each output and then each assign; the caller frees each with ir_ref_free. Static graphs only. */
-int ir_eval(const Graph *g, RefMode mode, const RefArray *in, RefArray *out);
-/* The same for any nodes of the graph. */
+/* Evaluates n nodes of the graph in double. in[i] belongs to input i and is borrowed; out has one
+ * entry for each node; the caller frees each with ir_ref_free. Static graphs only. */
 int ir_eval_nodes(const Graph *g, RefMode mode, const RefArray *in, int n, Node *const *nodes,
                   RefArray *out);
 int ir_ref_alloc(RefArray *a, Dtype dtype, int rank, const int64_t *dims);

@@ -160,24 +160,6 @@ Node *ir_node(Graph *g, Op op, int nin, Node *const *in, const int64_t *attr, in
     return node_place(g, &r, &s, key);
 }
 
-Node *ir_node_clone(Graph *g, const Node *n, Node *const *in)
-{
-    Src src = g->src;
-    const Node *origin = g->origin;
-    g->src = n->src;
-    g->origin = n;
-    Node *made;
-    if (n->op == OP_input) {
-        const GraphInput *from = &n->graph->inputs.at[n->attr[0]];
-        made = ir_input(g, from->kind, from->name, n->dtype, n->rank, n->dims);
-    } else {
-        made = ir_node(g, n->op, n->nin, in, n->attr, n->nattr);
-    }
-    g->src = src;
-    g->origin = origin;
-    return made;
-}
-
 static const char *name_kept(Graph *g, const char *name)
 {
     if (!name) name = "";

@@ -69,8 +69,6 @@ void ir_graph_free(Graph *g);
 /* The one way to make a node. `attr` is encoded as in Node.attr; dtype and dims are inferred by
  * the op's shape rule (leaf ops carry them as attributes; `input` is made by ir_input). */
 Node *ir_node(Graph *g, Op op, int nin, Node *const *in, const int64_t *attr, int nattr);
-/* A copy of n in g over other inputs, keeping op, attributes, source and origin = n. */
-Node *ir_node_clone(Graph *g, const Node *n, Node *const *in);
 
 Node *ir_input(Graph *g, InputKind kind, const char *name, Dtype dtype, int rank, const Dim *dims);
 int ir_output(Graph *g, Node *n, const char *name);
@@ -84,7 +82,6 @@ int ir_region_fill(Graph *g, uint32_t region, int nin, Node *const *in, Node *ou
 int64_t ir_attr_int(const Node *n, int which);
 double ir_attr_float(const Node *n, int which);
 const int64_t *ir_attr_list(const Node *n, int which, int *count);
-const int64_t *ir_attr_named(const Node *n, const char *name);   /* first word, or NULL */
 
 /* Facts */
 static inline const OpInfo *ir_op(const Node *n) { return &OPS[n->op]; }

@@ -171,14 +171,3 @@ void ir_print(const Graph *g, Str *out)
     base_mem_free(p.number);
     base_mem_free(p.region);
 }
-
-bool ir_equal(const Graph *a, const Graph *b)
-{
-    Str x = {0}, y = {0};
-    ir_print(a, &x);
-    ir_print(b, &y);
-    bool same = !x.failed && !y.failed && x.n == y.n && !memcmp(x.at, y.at, x.n);
-    base_str_free(&x);
-    base_str_free(&y);
-    return same;
-}

@@ -8,7 +8,6 @@
 
 void ir_print(const Graph *g, Str *out);
 Graph *ir_parse(Ctx *cx, const char *text);            /* NULL: error with line and column */
-bool ir_equal(const Graph *a, const Graph *b);         /* same text */
 uint64_t ir_graph_hash(const Graph *g);                /* of all that changes meaning: no sources */
 /* For people: composites folded to one line, as `g` prints in the REPL. `kernels` < 0: unknown. */
 void ir_show(const Graph *g, int kernels, Str *out);

@@ -1718,6 +1718,7 @@ function sgl.nn.functional.batch_norm(x, mean, variance, weight, bias, o) end
 ---@field causal? boolean position i sees positions up to i only (default false)
 ---@field mask? sgl.Tensor bool, broadcasts to [t, s]; false hides
 ---@field scale? number instead of 1 / sqrt(d)
+---@field dropout? number share of the weights to zero; give 0 in evaluation (default 0)
 
 ---softmax(q · kᵀ / sqrt(d)) · v (Vaswani et al., 2017).
 ---@param q sgl.Tensor f32[…, t, d]
@@ -2103,7 +2104,7 @@ sgl.nn.AvgPool2d = {}
 ---@class sgl.nn.MultiheadAttention.Options
 ---@field causal? boolean position i sees positions up to i only (default false)
 ---@field bias? boolean with biases (default true)
----@field dropout? number on the result, in training (default 0)
+---@field dropout? number on the attention weights, in training (default 0)
 
 ---Attention with several heads over [batch, time, width]. Children: q, k, v, out, each a Linear(width, width).
 ---@class sgl.nn.MultiheadAttention: sgl.nn.Module

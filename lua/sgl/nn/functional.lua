@@ -205,7 +205,9 @@ api.fn(F, "scaled_dot_product_attention", {
            { "v", "tensor", "f32[…, s, e]" } },
   opts = { { "causal", "boolean", false, "position i sees positions up to i only" },
            { "mask", "tensor?", nil, "bool, broadcasts to [t, s]; false hides" },
-           { "scale", "number?", nil, "instead of 1 / sqrt(d)" } },
+           { "scale", "number?", nil, "instead of 1 / sqrt(d)" },
+           { "dropout", "number", 0, "share of the weights to zero; give 0 in evaluation",
+             within = { 0, 1 } } },
   returns = "tensor, f32[…, t, e]",
   errors = "shapes that do not fit",
 }, function(q, k, v, o)
@@ -218,7 +220,7 @@ api.fn(F, "scaled_dot_product_attention", {
       scores = seen:where(scores, -math.huge)
     end
     if o.mask then scores = o.mask:where(scores, -math.huge) end
-    return scores:softmax(-1):matmul(v)
+    return F.dropout(scores:softmax(-1), o.dropout):matmul(v)
   end)
 end)
 

@@ -4,7 +4,7 @@
 -- Holds: a field is found by what it is when asked, not when assigned: a tensor made by
 -- nn.parameter is a parameter, another tensor is a buffer, a module or a list of modules holds
 -- children. Fields live in the module's own table, so reading one costs a table access. The names
--- are PyTorch's, list positions count from 1.
+-- are PyTorch's, list positions count from 1; attention keeps its projections apart.
 
 local core = require "sgl.core"
 local api = require "sgl.api"

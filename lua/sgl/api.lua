@@ -219,7 +219,7 @@ end
 
 -- The file that is being loaded, as "tensor/reduce.lua": the docs group rows by it.
 local function loading_file()
-  local level, info = 1, nil
+  local level, info = 1
   repeat
     level = level + 1
     info = debug.getinfo(level, "S")

@@ -128,9 +128,9 @@ local function check_gradients(self, grads)
 end
 
 -- A group by its number; raises when there is none.
-local function group_at(self, method, i)
+local function group_at(self, caller, i)
   return self.groups[i] or core.raise("SGL_EARG", ("optim.%s:%s: there is no group %d"):format(
-    self.rule.name, method, i), ("the optimizer has %d"):format(#self.groups))
+    self.rule.name, caller, i), ("the optimizer has %d"):format(#self.groups))
 end
 
 method("step", {

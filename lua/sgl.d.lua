@@ -1731,7 +1731,7 @@ function sgl.nn.functional.scaled_dot_product_attention(q, k, v, o) end
 ---1 at the index, 0 elsewhere, along a new last dim.
 ---@param index sgl.Tensor integers from 0
 ---@param classes integer size of the new dim
----@return sgl.Tensor # tensor, i32[…, classes]
+---@return sgl.Tensor # tensor, f32[…, classes]
 function sgl.nn.functional.one_hot(index, classes) end
 
 ---Initialisers, which fill a tensor and return it.
@@ -2293,14 +2293,14 @@ function sgl.optim.schedule.constant(lr) end
 sgl.optim.schedule.Plateau = {}
 
 ---@class sgl.optim.schedule.plateau.Options
----@field factor? number (default 0.1)
+---@field factor? number of the rate, each time it is lowered (default 0.1)
 ---@field patience? integer calls without improvement (default 10)
 ---@field threshold? number relative improvement that counts (default 0.0001)
 ---@field mode? string min: lower is better; max: higher is (default "min")
 ---@field lowest? number never below (default 0)
 
 ---Multiplies the optimizer's learning rate by `factor` when :update(value) saw no improvement for more than `patience` calls.
----@param optimizer table
+---@param optimizer table the one whose groups' rates are lowered
 ---@param o? sgl.optim.schedule.plateau.Options
 ---@return sgl.optim.schedule.Plateau # plateau
 function sgl.optim.schedule.plateau(optimizer, o) end

@@ -7,8 +7,8 @@ local api = require "sgl.api"
 
 api.native("Tensor", {
   doc = "A tensor. Fields: shape (a list of sizes), dtype (a string), ndim. #t is the size of the "
-    .. "first dim; + - * / // % ^ and unary - work element by element; t[key] reads and "
-    .. "t[key] = v writes a part. < <= == .. raise: Lua could not return a tensor from them.",
+    .. "first dim; + - * / // % ^ and unary - work element by element, & | ~ on bool; t[key] reads "
+    .. "and t[key] = v writes a part. < <= == .. raise: Lua could not return a tensor from them.",
 }, {
   { "item", { doc = "The value of a tensor of one element.", returns = "number or boolean",
     errors = "several elements; inside sgl.compile, a computed tensor" } },

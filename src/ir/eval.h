@@ -20,8 +20,6 @@ void ir_ref_free(RefArray *a);
  * the indexed dim for DOM_INDEX. Arrays sampled for one op take seeds that differ modulo 4. */
 void ir_domain_sample(Domain d, uint64_t seed, int64_t bound, RefArray *a);
 
-/* Philox4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, 2011). */
-void ir_philox(uint64_t key, const uint32_t counter[4], uint32_t out[4]);
 /* The uniform of op `rand`: top 24 bits of the word times 2^-24. Counter: {element low, element
  * high, step low, stream}; key: seed, the high half of step xored into its high half. The inline
  * form for kernels is philox.h. */

@@ -228,7 +228,7 @@ api.fn(F, "one_hot", {
   doc = "1 at the index, 0 elsewhere, along a new last dim.",
   args = { { "index", "tensor", "integers from 0" },
            { "classes", "integer", "size of the new dim" } },
-  returns = "tensor, i32[…, classes]",
+  returns = "tensor, f32[…, classes]",
 }, function(index, classes) return create.one_hot(index, classes) end)
 
 return F

@@ -321,10 +321,10 @@ static inline float math_pow_f32(float x, float y)
     z = size == 1 ? (y == y ? 1 : y) : z;
     int32_t whole = __builtin_rintf(y) == y;
     int32_t odd = whole & (int32_t)(__builtin_fabsf(y) < 0x1p24f ? y : 0);
-    z = (math_bits(x) < 0) & odd & 1 ? -z : z;
-    z = (x < 0) & (size < INFINITY) & !whole ? NAN : z;
+    z = ((math_bits(x) < 0) & odd & 1) != 0 ? -z : z;
+    z = ((x < 0) & (size < INFINITY) & !whole) != 0 ? NAN : z;
     z = x != x ? x : z;
-    return (x == 1) | (y == 0) ? 1 : z;
+    return ((x == 1) | (y == 0)) != 0 ? 1 : z;
 }
 
 /* ---- rounding, remainders, and rare functions by libm ---- */

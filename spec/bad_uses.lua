@@ -96,6 +96,8 @@ M.raises = {
     { "SGL_EARG", "nn.max_pool2d(sgl.ones(1, 1, 4, 4), { 2, 2, 2 })", "size", "a list of two" },
     { "SGL_EARG", 'nn.conv2d(sgl.ones(1, 1, 4, 4), sgl.ones(1, 1, 3, 3), { stride = { 1, "x" } })',
       "stride", "an integer or a list of two" },
+    { "SGL_EARG", "nn.Sequential(nn.ReLU)", "argument 'modules' must be a module" },
+    { "SGL_EARG", "optim.SGD({ nn.parameter(sgl.ones(2)) }):stp()", "did you mean 'step'" },
     { "SGL_EARG", "nn.Conv2d(1, 1, { 3, 3, 3 })", "kernel", "a list of two" },
   },
 

@@ -25,8 +25,9 @@ local function is_callable(v)
   return type(meta) == "table" and meta.__call ~= nil
 end
 
+-- An object of a class of nn.module; the class itself, a slip for Class(), is none.
 local function is_module(v)
-  return type(v) == "table" and is_callable(v) and type(v.forward) == "function"
+  return type(v) == "table" and rawget(v, "training") ~= nil and is_callable(v)
 end
 
 local CHECKS = {

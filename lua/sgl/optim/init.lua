@@ -236,6 +236,11 @@ method("load_state_dict", {
   for _, name in ipairs(own) do own[name]:assign(dict[name]) end
 end)
 
+-- A misspelt field is an error; Lua itself looks for names with two underscores.
+setmetatable(Optimizer, { __index = function(t, key)
+  if not tostring(key):find "^__" then api.no_field("an optimizer", api.fields(t), key) end
+end })
+
 for _, rule in ipairs(rules) do
   local opts = { { "lr", "number|table", rule.lr, "learning rate: a number, or an optim.schedule",
                    within = RATE } }

@@ -6,6 +6,7 @@
  */
 #ifndef SGL_HOST_CAPTURE_H
 #define SGL_HOST_CAPTURE_H
+#include "host/hook.h"
 #include "host/trace.h"
 
 typedef struct CapturedState { Tensor *tensor; Node *input, *now; } CapturedState;
@@ -19,11 +20,9 @@ typedef struct Capture {
     Node *rng;                 /* the hidden input {seed, counter}; NULL: nothing was drawn */
     int streams;               /* drawn so far */
     int nargs;
-    SrcPos end;                /* last line of the user's function; file NULL: unknown */
+    Watch watch;               /* what it sees of the virtual machine */
+    bool broken;               /* a break was raised; field `broken` of the states' list holds it */
 } Capture;
-
-/* If the frame is the one of core.capture: where the captured function ends, when known. */
-bool host_capture_position(lua_State *L, lua_Debug *frame, SrcPos *out);
 
 Node *host_capture_node(lua_State *L, Host *h, int arg, Tensor *t);
 /* NULL: ir_assign refused. */

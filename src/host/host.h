@@ -29,6 +29,10 @@ typedef struct Host {
     int64_t rng_seed, rng_counter;
     int64_t hinted;            /* bytes of storage the collector was told of */
     const void *tensor_meta;   /* address of the metatable, to know tensors quickly */
+    uint64_t version;          /* counts writes to objects that have their fields behind */
+    int64_t segments;          /* parts of pending operations that were run */
+    bool tested;               /* the hook of captures was found to work */
+    Map purity;                /* C functions whose effects are known, by address */
 } Host;
 
 /* host.c */
@@ -50,11 +54,13 @@ int host_fail(lua_State *L, const Err *e); /* pushes nil, message, code; returns
 SrcPos host_position(lua_State *L, lua_Debug *ar); /* the user's; file is NULL if unknown, or
                                                       lives as long as *ar and the context */
 Src host_src(lua_State *L, Host *h);
+const char *host_plain_name(const char *file);     /* without "./" */
 
 /* args.c: `what` begins the message, such as the name of the op. */
 const char *host_kind(lua_State *L, int arg);      /* "a tensor", "nil" …; pushes */
 Dtype host_check_dtype(lua_State *L, int arg, int otherwise);  /* for nil; -1: not allowed */
-int host_check_list(lua_State *L, int arg, const char *what);  /* its length */
+/* The length of the list; one with its fields behind is replaced by those. */
+int host_check_list(lua_State *L, int arg, const char *what);
 lua_Integer host_check_item(lua_State *L, int arg, int i, const char *what);
 int host_check_dims(lua_State *L, int arg, const char *what, int64_t *dims);   /* the rank */
 int host_check_axis(lua_State *L, const char *what, lua_Integer axis, const Shape *of);
@@ -63,7 +69,8 @@ void host_push_type(lua_State *L, const Shape *s); /* "f32[2, 3]" */
 
 /* The functions of sgl.core, by the file that holds them; core.c puts them together. */
 extern const luaL_Reg HOST_ERROR[], HOST_MAKE[], HOST_READ[], HOST_APPLY[], HOST_GRAD[],
-    HOST_RNG[], HOST_CAPTURE[], HOST_GRAPH[], HOST_INFO[], HOST_TABLES[], HOST_IO[];
+    HOST_RNG[], HOST_CAPTURE[], HOST_GRAPH[], HOST_INFO[], HOST_TABLES[], HOST_IO[],
+    HOST_GUARD[], HOST_BREAK[];
 extern const luaL_Reg HOST_TENSOR_META[], HOST_TENSOR_METHODS[], HOST_READ_METHODS[];
 void host_open_error(lua_State *L);
 void host_open_ops(lua_State *L);          /* (methods, metatable, host): adds the operators */

@@ -10,6 +10,8 @@ local breaks = {}
 
 local WORDS = { ["if"] = "then", ["elseif"] = "then", ["while"] = "do", ["until"] = "" }
 
+local KEYWORDS = { ["'if'"] = true, ["'elseif'"] = true, ["'while'"] = true, ["'until'"] = true }
+
 -- The text of a line of a chunk's file, or nil.
 local function line_of(source, file, number)
   local path = source and source:match "^@(.*)$" or not source and file
@@ -85,7 +87,7 @@ local function rewrite_lines(facts, expression, out)
       local first = #out == 0 or not out.rewritten
       out.rewritten = true
       out[#out + 1] = ("%s%s%s"):format(first and "use   " or "or    ",
-        why == "" and code or code .. (" "):rep(math.max(1, WIDTH - #code)), why)
+        why == "" and code or code .. (" "):rep(math.max(1, WIDTH - utf8.len(code))), why)
       facts.fix = facts.fix or code
     end
   end
@@ -119,8 +121,11 @@ local function make(facts)
       out[2] = "  " .. (" "):rep(column - indent - 1) .. ("^"):rep(#expression)
     end
   end
-  if facts.code == "B-COND" then what = what .. " on a computed tensor" end
-  local message = ("%s%s: %s"):format(what, tensor_words(facts), facts.sentence)
+  local suffix = facts.code == "B-COND" and " on a computed tensor" or ""
+  local message = ("%s%s%s: %s"):format(what, suffix, tensor_words(facts), facts.sentence)
+  if facts.code == "B-COND" and not KEYWORDS[what] then
+    facts.rewrites = "if c then … else … end|to choose by a value of Lua;" .. facts.rewrites
+  end
   rewrite_lines(facts, expression, out)
   return {
     code = "SGL_ESTATE", reason = facts.code, message = message, hint = table.concat(out, "\n"),
@@ -139,7 +144,8 @@ core.on_break(make)
 function breaks.record(e)
   if type(e) ~= "table" or not e.reason then return nil end
   return e.record or {
-    code = e.reason, reason = e.message, file = e.file, line = e.line, stack = {},
+    code = e.reason, reason = e.message, file = e.file, line = e.line,
+    stack = e.file and { ("%s:%d"):format(e.file, e.line) } or {},
     component = "reading", action = "refused", fix = e.hint,
   }
 end

@@ -61,6 +61,9 @@ local function flatten(v, walk, name, depth)
   local key = walk.key
   if is_tensor(v) or type(v) == "number" then
     key[#key + 1] = is_tensor(v) and api.describe(v) or "#"
+    for i = 1, is_tensor(v) and #walk.leaves or 0 do
+      if rawequal(walk.leaves[i], v) then key[#key + 1] = "=" .. i end
+    end
     walk.leaves[#walk.leaves + 1], walk.names[#walk.leaves + 1] = v, name
     return { leaf = #walk.leaves }
   elseif is_plain(v) then
@@ -132,7 +135,11 @@ local function argument_names(plans, parameters)
   local names = {}
   for i, plan in ipairs(plans) do
     local v = plan.value
-    if type(v) == "table" or type(v) == "function" then names[v] = parameters[i] end
+    if type(v) == "table" or type(v) == "function" then
+      names[v] = parameters[i]
+      local fields = guards.fields(v)
+      if fields then names[fields] = parameters[i] end
+    end
   end
   return names
 end
@@ -174,7 +181,9 @@ end
 -- Captures; where the step breaks and that is allowed, the entry says so and has no program.
 local function capture_or_break(self, key, walk, plans, reason)
   local entry = new_entry(self, key, plans, reason)
-  if self.fullgraph then return keep(self, key, capture(self, entry, walk, plans)) end
+  if self.fullgraph and not compile.in_segments then
+    return keep(self, key, capture(self, entry, walk, plans))
+  end
   local fine, e = pcall(capture, self, entry, walk, plans)
   if fine then return keep(self, key, entry) end
   local record = breaks.record(e)
@@ -239,6 +248,9 @@ local function check_limit(self)
     "what changed, and how often:\n" .. table.concat(lines, "\n")
     .. "\npass what changes as a tensor or number argument, or raise max_recaptures")
 end
+
+-- Set by `sgl breaks`: every function that breaks runs in segments.
+compile.in_segments = false
 
 -- The first result of the last call, if it is a scalar, for the progress bar: in a training step
 -- it is the loss. A larger one would be kept alive by it.
@@ -325,6 +337,18 @@ api.method(Compiled, "info", {
   local info = entry.program:info()
   info.runs, info.signature = entry.runs, entry.key
   return info
+end)
+
+api.method(Compiled, "state", {
+  doc = "The tensors from outside that the program that ran last reads or updates: { name, tensor }; "
+    .. "name is the path by which the step reached it, such as 'upvalue model.weight'.",
+  returns = "list", errors = "no call yet",
+}, function(self)
+  local entry, list = latest(self, "state"), {}
+  for i, tensor in ipairs(entry.program:state()) do
+    list[i] = { name = guards.path(entry.guards, tensor, entry.names), tensor = tensor }
+  end
+  return list
 end)
 
 api.method(Compiled, "programs", {

@@ -7,7 +7,8 @@ local core = require "sgl.core"
 
 local guards = {}
 
-local function versioned_fields(v)
+--- The table that serves the fields that a table has not itself, or nil.
+function guards.fields(v)
   local meta = type(v) == "table" and debug.getmetatable(v)
   local behind = meta and rawget(meta, "__index")
   return type(behind) == "table" and behind or nil
@@ -22,7 +23,7 @@ local function reached_from(list)
     if kind == "table" or kind == "function" or kind == "userdata" then
       if g.kind == "upvalue" and g.name ~= "_ENV" then from[v] = g end
       if g.kind == "field" or g.kind == "upvalue" then from[v] = from[v] or g end
-      local behind = versioned_fields(v)
+      local behind = guards.fields(v)
       if behind then from[behind] = from[behind] or from[v] end
     end
   end

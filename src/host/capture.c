@@ -31,6 +31,7 @@ static void capture_end(Owned *o)
     host_trace_end(&c->trace);
     vec_free(&c->states);
     base_map_free(&c->state_of);
+    base_mem_free(c->args);
     host_watch_free(&c->watch);
 }
 
@@ -90,6 +91,8 @@ Node *host_capture_node(lua_State *L, Host *h, int arg, Tensor *t)
 Node *host_capture_assign(lua_State *L, Host *h, int arg, Tensor *t, Node *value)
 {
     if (t->trace == &h->capture->trace) {
+        for (int i = 0; i < h->capture->nargs; i++)
+            if (h->capture->args[i].tensor == t) h->capture->args[i].assigned = true;
         host_tensor_bind(t, t->trace, value);
         return value;
     }
@@ -116,12 +119,30 @@ static void push_argument(lua_State *L, Host *h, Capture *c, int i)
                    i, host_kind(L, -1));
     const char *name = NULL;
     if (lua_istable(L, 3) && lua_rawgeti(L, 3, i) == LUA_TSTRING) name = lua_tostring(L, -1);
+    for (int k = 1; k < i; k++) {   /* one tensor twice: one stand-in, so that updates are seen */
+        lua_rawgeti(L, 2, k);
+        bool same = lua_isuserdata(L, -1) && lua_rawequal(L, -1, lua_istable(L, 3) ? -3 : -2);
+        lua_pop(L, 1);
+        if (same) c->args[i - 1].same = k;
+    }
     Tensor *t = host_tensor_new(L, h);
     Node *n = ir_input(c->trace.graph, INPUT_ARG, name, s.dtype, s.rank, s.dims);
     if (!n) host_throw(L, h);
     host_tensor_bind(t, &c->trace, n);
+    c->args[i - 1].tensor = t;
     lua_replace(L, -(lua_istable(L, 3) ? 3 : 2));
     if (lua_istable(L, 3)) lua_pop(L, 1);
+    if (!c->args[i - 1].same) return;
+    lua_pushvalue(L, lua_gettop(L) - i + c->args[i - 1].same);
+    lua_replace(L, -2);
+}
+
+/* The values of updated arguments become further outputs, in order. */
+static void take_updates(lua_State *L, Host *h, Capture *c)
+{
+    for (int i = 0; i < c->nargs; i++)
+        if (c->args[i].assigned && ir_output(c->trace.graph, c->args[i].tensor->node, NULL) < 0)
+            host_throw(L, h);
 }
 
 /* The list on the top of the stack becomes the outputs. */
@@ -189,6 +210,8 @@ static int capture(lua_State *L)
     }
     Capture *c = capture_new(L, h);
     lua_toclose(L, 7);
+    c->args = base_mem_zero((size_t)nargs + 1, sizeof *c->args);
+    if (!c->args) return host_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
     h->capture = c;
     c->nargs = nargs;
     c->trace.graph->src = host_src(L, h);
@@ -200,6 +223,7 @@ static int capture(lua_State *L)
     host_watch_off(L, &c->watch);
     host_guards_done(L, g, once);
     take_outputs(L, h, c);
+    take_updates(L, h, c);
     capture_off(L, c);
     host_program_push(L, h, c, 8);
     lua_pushvalue(L, 6);

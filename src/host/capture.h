@@ -11,6 +11,9 @@
 
 typedef struct CapturedState { Tensor *tensor; Node *input, *now; } CapturedState;
 
+/* An argument's stand-in; `same`: the number of an earlier argument that is the same tensor. */
+typedef struct CapturedArg { Tensor *tensor; bool assigned; int same; } CapturedArg;
+
 typedef struct Capture {
     Owned owned;
     Host *host;
@@ -20,6 +23,7 @@ typedef struct Capture {
     Node *rng;                 /* the hidden input {seed, counter}; NULL: nothing was drawn */
     int streams;               /* drawn so far */
     int nargs;
+    CapturedArg *args;
     Watch watch;               /* what it sees of the virtual machine */
     bool broken;               /* a break was raised; field `broken` of the states' list holds it */
 } Capture;

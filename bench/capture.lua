@@ -1,4 +1,4 @@
--- capture.lua: what capture costs: guards at each step, the capture of a step, compile time by size.
+-- capture.lua: what capture costs: guards at each step, capture of a step, compile time by size.
 --
 -- Out:   lines of text; the best of several runs each, in time of the processor.
 
@@ -75,11 +75,10 @@ local function times(make)
 end
 
 guards()
-print(("%-28s capture and compile %7.2f ms, compile alone %7.2f ms"):format("gpt-small, training",
-  times(models["gpt-small"])))
+local LINE = "%-28s capture and compile %7.2f ms, compile alone %7.2f ms"
+print(LINE:format("gpt-small, training", times(models["gpt-small"])))
 for _, count in ipairs { 2, 8, 32, 128 } do
-  print(("%-28s capture and compile %7.2f ms, compile alone %7.2f ms"):format(count .. " blocks, training",
-    times(function()
+  print(LINE:format(count .. " blocks, training", times(function()
       local model = linears(count, 8)
       local opt, x = optim.SGD(model:parameters(), { lr = 0.01 }), sgl.ones(2, 8):realize()
       local step = sgl.compile(function(v)

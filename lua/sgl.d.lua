@@ -1334,6 +1334,10 @@ function sgl.Compiled:graph(stage) end
 ---@return table # table
 function sgl.Compiled:info() end
 
+---The tensors from outside that the program that ran last reads or updates: { name, tensor }; name is the path by which the step reached it, such as 'upvalue model.weight'.
+---@return table # list
+function sgl.Compiled:state() end
+
 ---Every capture so far: { signature, runs, program, reason, broken }; reason says what changed before it, broken is the record of the break that left it without a program.
 ---@return table # list
 function sgl.Compiled:programs() end

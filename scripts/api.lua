@@ -52,6 +52,7 @@ local PAGES = {
   end },
   { "lua/sgl.d.lua", function() return require "api.annotations"(api.all(), sgl) end },
   { "README.md", readme },
+  example_page "docs/capture.md",
   example_page "docs/tutorial.md",
   example_page "docs/internals.md",
   example_page "docs/numerics.md",

@@ -94,7 +94,8 @@ describe("a step that breaks", function()
     assert.are.equal(0.5, report.captured_steps)
     assert.are.same({ "cfg.peek changed from true to false" }, report.recaptures)
     assert.matches("50%.0 %% of 2 steps", tostring(report))
-    assert.matches('^{"code": "B%-READ", "reason": "item .-"line": %d+, "stack": %[".-%]', report:json())
+    assert.matches('^{"code": "B%-READ", "reason": "item .-"line": %d+, "stack": %[".-%]',
+      report:json())
   end)
 
   it("that user code caught breaks all the same", function()
@@ -164,7 +165,8 @@ end)
 step(sgl.ones(64))
 ]])
     local want = [[
-train.lua:14: 'if' on a computed tensor (bool[64], from :gt at line 14): a tensor is always true in Lua, so the
+train.lua:14: 'if' on a computed tensor (bool[64], from :gt at line 14): ]] .. [[
+a tensor is always true in Lua, so the
 branch would be frozen into the graph.
     if x:gt(0) then
        ^^^^^^^

@@ -13,8 +13,6 @@ local function module_with(fields, forward)
   return class()
 end
 
-GUARDED = nil
-
 -- Each makes a step and a change: name, maker, the reason (a pattern).
 local SCRIPTS = {
   { "an upvalue", function()
@@ -331,6 +329,17 @@ describe("guards", function()
     end
     assert.are.same({ t:tolist(), v:tolist() }, { u:tolist(), w:tolist() })
     assert.are.equal(2, #step:programs())
+  end)
+
+  it("refuse an argument that is also a tensor from outside, when one is updated", function()
+    local w = sgl.ones(2)
+    local step = sgl.compile(function(a)
+      w:assign(w + 1)
+      return a * 2
+    end)
+    assert.are.same({ 2.0, 2.0 }, step(sgl.ones(2)):tolist())
+    assert.matches("also takes from outside", support.error_of(step, w).message)
+    assert.are.same({ 2.0, 2.0 }, w:tolist())
   end)
 
   it("know a tensor that is no parameter by its path", function()

@@ -1,5 +1,5 @@
--- random_steps_spec.lua: random step functions: nested closures, tables, conditions on plain values,
--- loops, varargs, metatables; between calls the values that they read change. Compiled and plain
+-- random_steps_spec.lua: random step functions: nested closures, tables, conditions on plain
+-- values, loops, varargs, metatables; between calls the values that they read change. Compiled and plain
 -- they give the same bits. SGL_SEED repeats a run.
 
 local sgl = require "sgl"
@@ -32,14 +32,16 @@ local NUMBERS = { "a", "b", "cfg.k", "cfg.deep.n", "#list", "#cfg.deep.list", "l
   "rawlen(list)", "(next(cfg.deep) and 2 or 1)" }
 local CONDITIONS = { "flag", "cfg.on", "not cfg.on", "a > b", "cfg.k == 2", "name == 'mul'",
   "#list < 3", "object.slope > 1", "list[3] == nil", "cfg.deep.n % 2 == 0", "weight" }
-local CHANGES = { "a = a + 1", "b = b - 1", "flag = not flag", "name = name == 'mul' and 'add' or 'mul'",
+local CHANGES = { "a = a + 1", "b = b - 1", "flag = not flag",
+  "name = name == 'mul' and 'add' or 'mul'",
   "cfg.k = cfg.k + 1", "cfg.on = not cfg.on", "cfg.deep.n = cfg.deep.n + 1",
   "cfg.deep = { n = 1, list = { 4, 5 } }", "list[#list + 1] = #list", "list[1] = list[1] + 1",
   "list = { 7 }", "base.slope = base.slope + 1", "object.own = object.own * 2",
   "object.slope = rawget(object, 'slope') and 4 or 3",
   "setmetatable(object, { __index = { slope = 5 } })", "closure = make(b)",
   "fns.double, fns.shift = fns.shift, fns.double", "cfg.none = cfg.none and nil or 2",
-  "weight = weight + 1", "table.remove(cfg.deep.list)", "cfg = { k = 1, on = true, deep = cfg.deep }" }
+  "weight = weight + 1", "table.remove(cfg.deep.list)",
+  "cfg = { k = 1, on = true, deep = cfg.deep }" }
 
 local expression
 
@@ -67,15 +69,17 @@ end
 local block
 
 local STATEMENTS = {
-  function(d) return ("x = %s"):format(expression(2)) end,
+  function() return ("x = %s"):format(expression(2)) end,
   function(d) return ("if %s then\n%selse\n%send"):format(pick(CONDITIONS), block(d), block(d)) end,
   function(d) return ("for i = 1, %s do\nx = x + i\n%send"):format(number(), block(d)) end,
   function() return "for _, v in ipairs(list) do x = x + v end" end,
   function() return "for _, v in pairs(cfg.deep.list) do x = x + v end" end,
-  function(d) return ("do\nlocal t = { %s, n = %s }\nt.m = t.n + 1\nx = t[1] * t.m\nend"):format(
+  function() return ("do\nlocal t = { %s, n = %s }\nt.m = t.n + 1\nx = t[1] * t.m\nend"):format(
     expression(1), number()) end,
-  function(d) return ("do\nlocal n = 0\nlocal function up() n = n + %s end\nup() up()\nx = x + n\nend")
-    :format(number()) end,
+  function()
+    return ("do\nlocal n = 0\nlocal function up() n = n + %s end\nup() up()\nx = x + n\nend"):format(
+      number())
+  end,
   function() return "do\nlocal ok, y = pcall(closure, x)\nif ok then x = y end\nend" end,
   function() return "x = coroutine.wrap(function(t) return t + a end)(x)" end,
 }

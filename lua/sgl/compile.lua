@@ -163,9 +163,7 @@ local function capture(self, entry, walk, plans)
     return outputs
   end
   local function note(held) entry.guards = held end
-  events.emit("capture_start", { name = self.name, signature = entry.key, reason = entry.reason })
-  entry.program = core.capture(step, walk.leaves, walk.names, self.effects == "once", note)
-  events.emit("capture_end", { name = self.name, signature = entry.key })
+  entry.program = core.capture(step, walk.leaves, walk.names, self.fn, self.effects == "once", note)
   entry.returned = returned
   return entry
 end
@@ -231,7 +229,8 @@ local function find(self, key, walk)
     end
     reason = reason or guards.reason(entry.guards, failing, entry.names)
   end
-  events.emit("guard_fail", { name = self.name, reason = reason })
+  local file, line = core.position()
+  events.emit("guard_fail", { name = self.name, reason = reason, file = file, line = line })
   return nil, reason
 end
 
@@ -340,8 +339,8 @@ api.method(Compiled, "info", {
 end)
 
 api.method(Compiled, "state", {
-  doc = "The tensors from outside that the program that ran last reads or updates: { name, tensor }; "
-    .. "name is the path by which the step reached it, such as 'upvalue model.weight'.",
+  doc = "The tensors from outside that the program that ran last reads or updates: { name, "
+    .. "tensor }; name is the path by which the step reached it, such as 'upvalue model.weight'.",
   returns = "list", errors = "no call yet",
 }, function(self)
   local entry, list = latest(self, "state"), {}

@@ -60,7 +60,7 @@ int host_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char 
 {
     lua_Debug ar;
     va_list ap;
-    if (h->capture && h->capture->watch.failed)   /* what is new and what is old is not known */
+    if (h->capture && h->capture->watch.failed) /* what is new and what is old is not known */
         return host_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
     luaL_checkstack(L, LUA_MINSTACK, "a break");
     push_row(L, reason);

@@ -119,7 +119,7 @@ static void push_argument(lua_State *L, Host *h, Capture *c, int i)
                    i, host_kind(L, -1));
     const char *name = NULL;
     if (lua_istable(L, 3) && lua_rawgeti(L, 3, i) == LUA_TSTRING) name = lua_tostring(L, -1);
-    for (int k = 1; k < i; k++) {   /* one tensor twice: one stand-in, so that updates are seen */
+    for (int k = 1; k < i; k++) { /* one tensor twice: one stand-in, so that updates are seen */
         lua_rawgeti(L, 2, k);
         bool same = lua_isuserdata(L, -1) && lua_rawequal(L, -1, lua_istable(L, 3) ? -3 : -2);
         lua_pop(L, 1);
@@ -184,18 +184,28 @@ static void check_whole(lua_State *L, Capture *c)
     }
     if (host_watch_lost(L, &c->watch))
         host_break(L, c->host, BREAK_HOOK, NULL, "the debug hook was replaced");
-    if (c->watch.failed)
-        host_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
+    if (c->watch.failed) host_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
 }
 
-/* core.capture(fn, args, names?, once?, note?) -> program, guards. With `once`, writes to what
- * was there before are accepted; note(guards) is called before fn, so that they are there when
- * fn breaks. */
+/* Where a function begins. */
+static SrcPos function_start(lua_State *L, Host *h, int arg)
+{
+    lua_Debug ar;
+    if (!lua_isfunction(L, arg)) return (SrcPos){NULL, 0};
+    lua_pushvalue(L, arg);
+    lua_getinfo(L, ">S", &ar);
+    return base_src_pos(h->cx, base_src(h->cx, host_plain_name(ar.short_src), ar.linedefined));
+}
+
+/* core.capture(fn, args, names?, user_fn?, once?, note?) -> program, guards. user_fn is what fn
+ * calls. With `once`, writes to what was there before are accepted; note(guards) is called before
+ * fn, so that they are there when fn breaks. */
 static int capture(lua_State *L)
 {
     Host *h = host_of(L);
-    lua_settop(L, 5);
-    bool once = lua_toboolean(L, 4);
+    lua_settop(L, 6);
+    SrcPos start = function_start(L, h, 4);
+    bool once = lua_toboolean(L, 5);
     luaL_checktype(L, 1, LUA_TFUNCTION);
     int nargs = host_check_list(L, 2, "capture: the arguments");
     if (h->capture)
@@ -203,18 +213,19 @@ static int capture(lua_State *L)
     if (!h->tested) h->tested = host_hook_test(L) == 0;
     luaL_checkstack(L, nargs + 2 * LUA_MINSTACK, "too many arguments");
     Guards *g = host_guards_new(L, h);
-    if (lua_isfunction(L, 5)) {
-        lua_pushvalue(L, 5);
+    if (lua_isfunction(L, 6)) {
         lua_pushvalue(L, 6);
+        lua_pushvalue(L, 7);
         lua_call(L, 1, 0);
     }
     Capture *c = capture_new(L, h);
-    lua_toclose(L, 7);
+    lua_toclose(L, 8);
     c->args = base_mem_zero((size_t)nargs + 1, sizeof *c->args);
     if (!c->args) return host_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
     h->capture = c;
     c->nargs = nargs;
-    c->trace.graph->src = host_src(L, h);
+    c->start = start;
+    c->trace.graph->src = start.file ? base_src(h->cx, start.file, start.line) : host_src(L, h);
     lua_pushvalue(L, 1);
     for (int i = 1; i <= nargs; i++) push_argument(L, h, c, i);
     host_watch_on(L, &c->watch, h, g, once);
@@ -225,8 +236,8 @@ static int capture(lua_State *L)
     take_outputs(L, h, c);
     take_updates(L, h, c);
     capture_off(L, c);
-    host_program_push(L, h, c, 8);
-    lua_pushvalue(L, 6);
+    host_program_push(L, h, c, 9);
+    lua_pushvalue(L, 7);
     return 2;
 }
 

@@ -9,10 +9,17 @@
 #include "host/hook.h"
 #include "host/trace.h"
 
-typedef struct CapturedState { Tensor *tensor; Node *input, *now; } CapturedState;
+typedef struct CapturedState {
+    Tensor *tensor;
+    Node *input, *now;
+} CapturedState;
 
 /* An argument's stand-in; `same`: the number of an earlier argument that is the same tensor. */
-typedef struct CapturedArg { Tensor *tensor; bool assigned; int same; } CapturedArg;
+typedef struct CapturedArg {
+    Tensor *tensor;
+    bool assigned;
+    int same;
+} CapturedArg;
 
 typedef struct Capture {
     Owned owned;
@@ -24,14 +31,15 @@ typedef struct Capture {
     int streams;               /* drawn so far */
     int nargs;
     CapturedArg *args;
-    Watch watch;               /* what it sees of the virtual machine */
-    bool broken;               /* a break was raised; field `broken` of the states' list holds it */
+    SrcPos start; /* of the user's function; file NULL: unknown */
+    Watch watch;  /* what it sees of the virtual machine */
+    bool broken;  /* a break was raised; field `broken` of the states' list holds it */
 } Capture;
 
 Node *host_capture_node(lua_State *L, Host *h, int arg, Tensor *t);
 /* NULL: ir_assign refused. */
 Node *host_capture_assign(lua_State *L, Host *h, int arg, Tensor *t, Node *value);
-Node *host_capture_rng(Host *h);                 /* NULL with the context's error set */
+Node *host_capture_rng(Host *h); /* NULL with the context's error set */
 
 /* program.c: pushes the program of a finished capture, whose graph it takes; `states` is the
  * index of the list of its tensors. */

@@ -8,24 +8,27 @@
 #include <string.h>
 #include "host/guard.h"
 
-typedef struct Value { int type; uint64_t bits; } Value;
+typedef struct Value {
+    int type;
+    uint64_t bits;
+} Value;
 
 typedef struct Guard {
     uint8_t kind;
-    bool slow;               /* a field of an object with a version */
-    int container, key;      /* slots of the anchor; the key of an upvalue is its number */
+    bool slow;          /* a field of an object with a version */
+    int container, key; /* slots of the anchor; the key of an upvalue is its number */
     int value_slot;
     Value value;
 } Guard;
 
 struct Guards {
     Host *host;
-    Map slot_of;             /* address of a container: slot; dropped when done */
-    Map known;               /* hash of a place: guard + 1; dropped when done */
+    Map slot_of; /* address of a container: slot; dropped when done */
+    Map known;   /* hash of a place: guard + 1; dropped when done */
     VEC(Guard) fast, slow;
-    VEC(int) failures;       /* by guard, fast ones first: how often each failed */
+    VEC(int) failures; /* by guard, fast ones first: how often each failed */
     int slots;
-    uint64_t version;        /* of all objects when the slow ones were last found to hold */
+    uint64_t version; /* of all objects when the slow ones were last found to hold */
     bool done;
 };
 
@@ -50,7 +53,7 @@ static Value value_at(lua_State *L, int i)
     else if (lua_isinteger(L, i)) v.bits = (uint64_t)lua_tointeger(L, i);
     else if (v.type == LUA_TNUMBER) {
         lua_Number n = lua_tonumber(L, i);
-        v.type = LUA_NUMTYPES;   /* apart from integers: 1 and 1.0 print differently */
+        v.type = LUA_NUMTYPES; /* apart from integers: 1 and 1.0 print differently */
         memcpy(&v.bits, &n, sizeof n);
     } else if (v.type != LUA_TNIL) v.bits = (uintptr_t)lua_topointer(L, i);
     return v;
@@ -78,7 +81,9 @@ static int container_slot(lua_State *L, Guards *g, int anchor, int at)
     return (int)slot;
 }
 
-typedef struct Place { uint64_t kind, id, type, bits; } Place;
+typedef struct Place {
+    uint64_t kind, id, type, bits;
+} Place;
 
 /* Is the place new? Two independent hashes stand for it, 128 bits together. */
 static bool place_new(lua_State *L, Guards *g, GuardKind kind, const void *id, Value key)

@@ -18,7 +18,7 @@ typedef enum GuardKind {
 
 typedef struct Guards Guards;
 
-Guards *host_guards_new(lua_State *L, Host *h);   /* pushes it */
+Guards *host_guards_new(lua_State *L, Host *h); /* pushes it */
 /* Takes key and value from the top of the stack; `at` is the container. For an upvalue, `id` is
  * its identity, and the key is its number. */
 void host_guard_add(lua_State *L, Guards *g, GuardKind kind, int at, const void *id, bool slow);

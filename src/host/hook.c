@@ -29,8 +29,9 @@ static void *allocate(void *ud, void *at, size_t old, size_t new)
 {
     Watch *w = ud;
     void *p = w->alloc(w->alloc_data, at, old, new);
-    bool object = !at && p && (old == LUA_TTABLE || old == LUA_TFUNCTION || old == TAG_UPVALUE ||
-                               old == LUA_TTHREAD || old == LUA_TUSERDATA);
+    bool object = !at && p &&
+                  (old == LUA_TTABLE || old == LUA_TFUNCTION || old == TAG_UPVALUE ||
+                   old == LUA_TTHREAD || old == LUA_TUSERDATA);
     if (object && !base_map_set(&w->fresh, (uintptr_t)p, 1)) w->failed = true;
     return p;
 }
@@ -140,9 +141,9 @@ static const uint8_t *skip_constant(const uint8_t *p)
 /* Where the code begins in a stripped dump, and how long it is. */
 static const uint8_t *dump_code(const uint8_t *p, size_t *n)
 {
-    p += DUMP_HEAD + 1;                       /* the number of upvalues */
+    p += DUMP_HEAD + 1;                        /* the number of upvalues */
     for (int i = 0; i < 3; i++) dump_size(&p); /* no source; first and last line */
-    p += 3;                                   /* parameters, varargs, stack */
+    p += 3;                                    /* parameters, varargs, stack */
     *n = dump_size(&p);
     return p;
 }
@@ -307,7 +308,10 @@ void host_watch_free(Watch *w)
 /* ---- the test: the words seen must be an in-order part of the code that is dumped */
 
 enum { TEST_MOST = 64 };
-static _Thread_local struct { Instruction seen[TEST_MOST]; int n; } test;
+static _Thread_local struct {
+    Instruction seen[TEST_MOST];
+    int n;
+} test;
 
 static void test_hook(lua_State *L, lua_Debug *ar)
 {
@@ -322,8 +326,8 @@ static bool test_passes(const Str *dump)
     const uint8_t *code = dump_code((const uint8_t *)dump->at, &n);
     if (n > TEST_MOST || test.n < 6) return false;
     for (int i = 0; i < test.n; i++, at++) {
-        while (at < n && memcmp(code + at * sizeof(Instruction), &test.seen[i],
-                                sizeof(Instruction)) != 0)
+        while (at < n &&
+               memcmp(code + at * sizeof(Instruction), &test.seen[i], sizeof(Instruction)) != 0)
             at++;
         if (at == n) return false;
     }

@@ -70,8 +70,8 @@ static void check_text(lua_State *L, lua_Debug *ar, const Watch *w, const char *
     bool address = type == LUA_TTABLE || type == LUA_TFUNCTION || type == LUA_TTHREAD ||
                    type == LUA_TUSERDATA || type == LUA_TLIGHTUSERDATA;
     if (address && luaL_getmetafield(L, 1, "__tostring") == LUA_TNIL)
-        refuse_call(L, ar, w, BREAK_CALL, lua_pushfstring(L, "%s on a %s", name,
-                                                          lua_typename(L, type)));
+        refuse_call(L, ar, w, BREAK_CALL,
+                    lua_pushfstring(L, "%s on a %s", name, lua_typename(L, type)));
 }
 
 static void check_write(lua_State *L, lua_Debug *ar, const Watch *w, const Frame *f, int at,
@@ -225,8 +225,8 @@ void host_hook_return(lua_State *L, lua_Debug *ar, Watch *w)
         lua_CFunction c = lua_tocfunction(L, -1);
         int op = c || lua_isnil(L, -1) ? 0 : (int)(host_hook_instruction(&up) & 0x7f);
         if (c ? host_purity_of(w->host, c, &name) == C_SORT : op >= VM_EQ && op <= VM_GEI)
-            host_break(L, w->host, BREAK_ORDER, t, c ? "a comparison in table.sort"
-                                                     : "a comparison");
+            host_break(L, w->host, BREAK_ORDER, t,
+                       c ? "a comparison in table.sort" : "a comparison");
         lua_pop(L, 1);
     }
     lua_pop(L, 1);

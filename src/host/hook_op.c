@@ -6,10 +6,26 @@
 #include "host/hook.h"
 
 enum {
-    VM_GETUPVAL = 9, VM_SETUPVAL = 10, VM_GETTABUP = 11, VM_GETTABLE = 12, VM_GETI = 13,
-    VM_GETFIELD = 14, VM_SETTABUP = 15, VM_SETTABLE = 16, VM_SETI = 17, VM_SETFIELD = 18,
-    VM_SELF = 20, VM_NOT = 51, VM_LEN = 52, VM_EQ = 57, VM_EQK = 60, VM_EQI = 61, VM_TEST = 66,
-    VM_TESTSET = 67, VM_TAILCALL = 69, VM_COUNT = 128,
+    VM_GETUPVAL = 9,
+    VM_SETUPVAL = 10,
+    VM_GETTABUP = 11,
+    VM_GETTABLE = 12,
+    VM_GETI = 13,
+    VM_GETFIELD = 14,
+    VM_SETTABUP = 15,
+    VM_SETTABLE = 16,
+    VM_SETI = 17,
+    VM_SETFIELD = 18,
+    VM_SELF = 20,
+    VM_NOT = 51,
+    VM_LEN = 52,
+    VM_EQ = 57,
+    VM_EQK = 60,
+    VM_EQI = 61,
+    VM_TEST = 66,
+    VM_TESTSET = 67,
+    VM_TAILCALL = 69,
+    VM_COUNT = 128,
 };
 
 static int op_of(Instruction i) { return (int)(i & 0x7f); }
@@ -63,8 +79,8 @@ static void op_eq_constant(const At *at)
 {
     int a = a_of(at->i) + 1;
     if (at->f->library || !is_tensor(at, a)) return;
-    if (op_of(at->i) == VM_EQK &&
-        host_hook_constant(at->L, at->ar, at->w, at->f, b_of(at->i)) && lua_isnil(at->L, -1))
+    if (op_of(at->i) == VM_EQK && host_hook_constant(at->L, at->ar, at->w, at->f, b_of(at->i)) &&
+        lua_isnil(at->L, -1))
         return;
     refuse(at, BREAK_EQ, a, "'==' with a tensor");
 }
@@ -170,7 +186,8 @@ static void refuse_write(const At *at, int table, bool global)
     lua_State *L = at->L;
     if (at->w->once || !host_watch_old(L, at->w, at->f, table)) return;
     const char *key = lua_type(L, -1) == LUA_TSTRING || lua_type(L, -1) == LUA_TNUMBER
-                          ? lua_tostring(L, -1) : luaL_typename(L, -1);
+                          ? lua_tostring(L, -1)
+                          : luaL_typename(L, -1);
     lua_pushfstring(L, global ? "a write to the global '%s'" : "a write to the field '%s'", key);
     refuse(at, BREAK_WRITE, 0, lua_tostring(L, -1));
 }
@@ -218,16 +235,20 @@ static void op_tailcall(const At *at)
     if (at->f->library) return;
     lua_getinfo(at->L, "Sl", at->ar);
     Ctx *cx = at->w->host->cx;
-    at->f->tail = base_src_pos(cx, base_src(cx, host_plain_name(at->ar->short_src), at->ar->currentline));
+    at->f->tail =
+        base_src_pos(cx, base_src(cx, host_plain_name(at->ar->short_src), at->ar->currentline));
 }
 
 static void (*const ACTIONS[VM_COUNT])(const At *) = {
-    [VM_GETUPVAL] = op_getupval, [VM_SETUPVAL] = op_setupval, [VM_GETTABUP] = op_gettabup,
-    [VM_GETTABLE] = op_gettable, [VM_GETI] = op_geti,         [VM_GETFIELD] = op_getfield,
-    [VM_SETTABUP] = op_settabup, [VM_SETTABLE] = op_settable, [VM_SETI] = op_seti,
-    [VM_SETFIELD] = op_setfield, [VM_SELF] = op_self,         [VM_NOT] = op_not,
-    [VM_LEN] = op_len,           [VM_EQ] = op_eq,             [VM_EQK] = op_eq_constant,
-    [VM_EQI] = op_eq_constant,   [VM_TEST] = op_test,         [VM_TESTSET] = op_testset,
+    [VM_GETUPVAL] = op_getupval, [VM_SETUPVAL] = op_setupval,
+    [VM_GETTABUP] = op_gettabup, [VM_GETTABLE] = op_gettable,
+    [VM_GETI] = op_geti,         [VM_GETFIELD] = op_getfield,
+    [VM_SETTABUP] = op_settabup, [VM_SETTABLE] = op_settable,
+    [VM_SETI] = op_seti,         [VM_SETFIELD] = op_setfield,
+    [VM_SELF] = op_self,         [VM_NOT] = op_not,
+    [VM_LEN] = op_len,           [VM_EQ] = op_eq,
+    [VM_EQK] = op_eq_constant,   [VM_EQI] = op_eq_constant,
+    [VM_TEST] = op_test,         [VM_TESTSET] = op_testset,
     [VM_TAILCALL] = op_tailcall,
 };
 

@@ -46,7 +46,7 @@ const Tensor *host_watch_computed(lua_State *L, const Watch *w, int at)
 {
     const Tensor *t = host_tensor_at(L, w->host, at);
     return t && t->node && t->trace == &w->host->capture->trace && t->node->op != OP_input ? t
-                                                                                          : NULL;
+                                                                                           : NULL;
 }
 
 /* Guards a raw field of the table on the top. Pushes the value. */

@@ -14,10 +14,10 @@ typedef struct Prog {
     Owned owned;
     Program *program; /* NULL: closed */
     int nargs, nin, nout;
-    Tensor **state;      /* by input: anchored in the uservalue; NULL: argument or rng */
-    bool *assigned;      /* by input */
-    int rng;             /* its input, or -1 */
-    bool *updated;       /* by argument: its new value is one of the last outputs */
+    Tensor **state; /* by input: anchored in the uservalue; NULL: argument or rng */
+    bool *assigned; /* by input */
+    int rng;        /* its input, or -1 */
+    bool *updated;  /* by argument: its new value is one of the last outputs */
     int nupdated;
     Tensor **wanted;     /* during a run: tensors whose values are needed */
     Storage **in, **out; /* during a run: references */
@@ -69,13 +69,27 @@ static void check_arity(lua_State *L, const Prog *p)
                    p->nargs == 1 ? "" : "s", n);
 }
 
+/* An argument that the step also reads from outside would be two tensors to the graph; that is seen
+ * only when one of them is updated. */
+static void check_alias(lua_State *L, const Prog *p, int arg, const Tensor *t)
+{
+    for (int i = p->nargs; i < p->nin; i++)
+        if (p->state[i] == t && (p->assigned[i] || p->updated[arg]))
+            host_raise(L, SGL_ESTATE, "pass a copy, t:clone(), or do not pass it at all",
+                       "argument %d is a tensor that the step also takes from outside, and the "
+                       "step updates it",
+                       arg + 1);
+}
+
 /* Collects the tensors among arguments and state, and runs what is pending for them together. */
 static void realise_inputs(lua_State *L, Host *h, Prog *p)
 {
     int n = 0;
     for (int i = 0; i < p->nargs; i++) {
-        if (lua_rawgeti(L, 2, i + 1) != LUA_TNUMBER)
-            p->wanted[n++] = host_tensor_check(L, h, lua_gettop(L), "the step");
+        if (lua_rawgeti(L, 2, i + 1) != LUA_TNUMBER) {
+            p->wanted[n] = host_tensor_check(L, h, lua_gettop(L), "the step");
+            check_alias(L, p, i, p->wanted[n++]);
+        }
         lua_pop(L, 1);
     }
     for (int i = p->nargs; i < p->nin; i++) {
@@ -265,8 +279,8 @@ static const luaL_Reg PROGRAM_META[] = {
 };
 
 static const luaL_Reg PROGRAM_METHODS[] = {
-    {"run", prog_run},     {"graph", prog_graph}, {"info", prog_info},
-    {"print", prog_print}, {"state", prog_state}, {"close", prog_close}, {NULL, NULL},
+    {"run", prog_run},     {"graph", prog_graph}, {"info", prog_info}, {"print", prog_print},
+    {"state", prog_state}, {"close", prog_close}, {NULL, NULL},
 };
 
 void host_program_class(lua_State *L)

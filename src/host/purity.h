@@ -14,17 +14,17 @@ typedef enum Purity {
     C_READ_META, /* getmetatable */
     C_LENGTH,    /* rawlen */
     C_NEXT,
-    C_ITEM,      /* the iterator of ipairs */
-    C_WRITE,     /* writes to the table at 1 */
-    C_MOVE,      /* table.move */
+    C_ITEM,  /* the iterator of ipairs */
+    C_WRITE, /* writes to the table at 1 */
+    C_MOVE,  /* table.move */
     C_SORT,
-    C_RESUME,    /* a coroutine, at 1 or in its upvalue, goes on */
-    C_COLLECT,   /* collectgarbage */
+    C_RESUME,  /* a coroutine, at 1 or in its upvalue, goes on */
+    C_COLLECT, /* collectgarbage */
     C_REQUIRE,
     C_HOOK,
-    C_ERROR,     /* error */
+    C_ERROR, /* error */
 } Purity;
 
-void host_purity_open(lua_State *L, Host *h);   /* finds the functions, before user code runs */
-Purity host_purity_of(const Host *h, lua_CFunction f, const char **name);  /* NULL: no name */
+void host_purity_open(lua_State *L, Host *h); /* finds the functions, before user code runs */
+Purity host_purity_of(const Host *h, lua_CFunction f, const char **name); /* NULL: no name */
 #endif

@@ -1315,6 +1315,11 @@ sgl.cummin = Tensor.cummin
 function Tensor:pad(counts, o) end
 sgl.pad = Tensor.pad
 
+---What a compiled function could be captured of: { name, steps, captures, breaks, segments, recaptures, captured_steps, captured_time, seconds }. It prints as a report; :json() gives the breaks as JSON lines.
+---@param fn any what sgl.compile returned
+---@return table # table
+function sgl.coverage(fn) end
+
 ---What sgl.compile returns. Calling it runs the program for the arguments' signature.
 ---@class sgl.Compiled
 ---@operator call(...): any
@@ -1329,7 +1334,11 @@ function sgl.Compiled:graph(stage) end
 ---@return table # table
 function sgl.Compiled:info() end
 
----Every program so far: { signature, runs, program }.
+---The tensors from outside that the program that ran last reads or updates: { name, tensor }; name is the path by which the step reached it, such as 'upvalue model.weight'.
+---@return table # list
+function sgl.Compiled:state() end
+
+---Every capture so far: { signature, runs, program, reason, broken }; reason says what changed before it, broken is the record of the break that left it without a program.
 ---@return table # list
 function sgl.Compiled:programs() end
 
@@ -1338,8 +1347,12 @@ function sgl.Compiled:close() end
 
 ---@class sgl.compile.Options
 ---@field name? string shown in messages; default the place of the definition
+---@field fullgraph? boolean false: where the step breaks, it runs in segments (default true)
+---@field strict? boolean each break is an error, whatever fullgraph says (default false)
+---@field effects? string refuse, or once: writes to what was there, at capture (default "refuse")
+---@field max_recaptures? integer more than that is an error that says what changed (default 64)
 
----Makes a function one program for each signature of its arguments. It is called once for each to record what it does; what depends on Lua values is then fixed. Numbers in the arguments are run-time inputs, tensors from outside are state.
+---Makes a function one program for each signature of its arguments. It is called once for each to record what it does, and again when a Lua value that it read has changed. Numbers in the arguments are run-time inputs, tensors from outside are state.
 ---@param fn function
 ---@param o? sgl.compile.Options
 ---@return sgl.Compiled # Compiled: call it as the function

@@ -1,7 +1,8 @@
 -- api.lua: writes the generated documentation; run inside the program: build/sgl scripts/api.lua.
 --
 -- In:    the registry of public functions, the op table, the settings, the table of errors.
--- Out:   docs/api.md, docs/ops.md, docs/config.md, the table in docs/errors.md, lua/sgl.d.lua, and
+-- Out:   docs/api.md, docs/ops.md, docs/breaks.md, docs/config.md, the table in
+--        docs/errors.md, lua/sgl.d.lua, and
 --        the outputs beside the code blocks of the pages written by hand, whose code is run.
 --        With --check nothing is written: files that differ are named with their first difference,
 --        and the exit is 1.
@@ -43,6 +44,7 @@ end
 local PAGES = {
   { "docs/api.md", function() return require "api.reference"(api.all()) end },
   { "docs/ops.md", function() return require "api.ops"() end },
+  { "docs/breaks.md", function() return require "api.breaks"() end },
   { "docs/config.md", function() return require "api.config"() end },
   { "docs/errors.md", function()
     local page = require "api.errors"(read "src/base/err.def", read "docs/errors.md")
@@ -50,6 +52,7 @@ local PAGES = {
   end },
   { "lua/sgl.d.lua", function() return require "api.annotations"(api.all(), sgl) end },
   { "README.md", readme },
+  example_page "docs/capture.md",
   example_page "docs/tutorial.md",
   example_page "docs/internals.md",
   example_page "docs/numerics.md",

@@ -11,7 +11,7 @@ local engine = require "spec.engine"
 
 local FAILURES = 2000
 local STRIDE = math.max(1, math.floor(1 / engine.scale))   -- under a scale, each STRIDE-th of them
-local SLACK = 32 * 1024         -- Lua's tables and strings that grow once and stay
+local SLACK = 64 * 1024         -- Lua's tables and strings that grow once and stay
 local SLACK_OF_TENSORS = 256    -- the last loss, which the progress bar shows
 
 -- A model with each kind of step (products, convolution, normalisation, random numbers, indexing),

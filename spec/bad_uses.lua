@@ -290,8 +290,10 @@ M.raises = {
       "return the tensor from the step" },
     { "SGL_ESTATE", "sgl.compile(function(x) return (x[x:gt(0)]) end)(sgl.ones(2))",
       "depends on values", "sgl.where" },
-    { "SGL_ESTATE", "local k; sgl.compile(function(x) k = x end)(sgl.ones(2)); return k + 1",
-      "belongs to a captured step", "return the tensor from the step" },
+    { "SGL_ESTATE", "local k; sgl.compile(function(x) k = x end)(sgl.ones(2))",
+      "a write to the upvalue 'k'", "return the value from the step" },
+    { "SGL_ESTATE", "local k; sgl.compile(function(x) k = x end, { effects = 'once' })(sgl.ones(2))"
+      .. " return k + 1", "belongs to a captured step", "return the tensor from the step" },
     { "SGL_EINDEX", [[
 local f = sgl.compile(function(t, i)
   return nn.embedding(i, t) * 2 -- the line

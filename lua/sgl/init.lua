@@ -80,6 +80,7 @@ root.config = setmetatable({}, {
 })
 
 local ROOMS = { nn = "sgl.nn", optim = "sgl.optim", data = "sgl.data" }
+api.rooms = ROOMS
 
 return setmetatable(root, {
   __index = function(t, name)

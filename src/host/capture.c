@@ -11,6 +11,7 @@
 static void capture_off(lua_State *L, Capture *c)
 {
     if (c->host->capture != c) return;
+    host_watch_off(L, &c->watch);
     c->host->capture = NULL;
     Tensor *ring = &c->trace.handles;
     while (ring->next != ring) {
@@ -20,6 +21,8 @@ static void capture_off(lua_State *L, Capture *c)
     }
     lua_pushnil(L);
     lua_rawsetp(L, LUA_REGISTRYINDEX, c);
+    lua_pushnil(L);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, c->watch.guards);
 }
 
 static void capture_end(Owned *o)
@@ -28,6 +31,8 @@ static void capture_end(Owned *o)
     host_trace_end(&c->trace);
     vec_free(&c->states);
     base_map_free(&c->state_of);
+    base_mem_free(c->args);
+    host_watch_free(&c->watch);
 }
 
 static int capture_close(lua_State *L)
@@ -86,6 +91,8 @@ Node *host_capture_node(lua_State *L, Host *h, int arg, Tensor *t)
 Node *host_capture_assign(lua_State *L, Host *h, int arg, Tensor *t, Node *value)
 {
     if (t->trace == &h->capture->trace) {
+        for (int i = 0; i < h->capture->nargs; i++)
+            if (h->capture->args[i].tensor == t) h->capture->args[i].assigned = true;
         host_tensor_bind(t, t->trace, value);
         return value;
     }
@@ -112,12 +119,30 @@ static void push_argument(lua_State *L, Host *h, Capture *c, int i)
                    i, host_kind(L, -1));
     const char *name = NULL;
     if (lua_istable(L, 3) && lua_rawgeti(L, 3, i) == LUA_TSTRING) name = lua_tostring(L, -1);
+    for (int k = 1; k < i; k++) { /* one tensor twice: one stand-in, so that updates are seen */
+        lua_rawgeti(L, 2, k);
+        bool same = lua_isuserdata(L, -1) && lua_rawequal(L, -1, lua_istable(L, 3) ? -3 : -2);
+        lua_pop(L, 1);
+        if (same) c->args[i - 1].same = k;
+    }
     Tensor *t = host_tensor_new(L, h);
     Node *n = ir_input(c->trace.graph, INPUT_ARG, name, s.dtype, s.rank, s.dims);
     if (!n) host_throw(L, h);
     host_tensor_bind(t, &c->trace, n);
+    c->args[i - 1].tensor = t;
     lua_replace(L, -(lua_istable(L, 3) ? 3 : 2));
     if (lua_istable(L, 3)) lua_pop(L, 1);
+    if (!c->args[i - 1].same) return;
+    lua_pushvalue(L, lua_gettop(L) - i + c->args[i - 1].same);
+    lua_replace(L, -2);
+}
+
+/* The values of updated arguments become further outputs, in order. */
+static void take_updates(lua_State *L, Host *h, Capture *c)
+{
+    for (int i = 0; i < c->nargs; i++)
+        if (c->args[i].assigned && ir_output(c->trace.graph, c->args[i].tensor->node, NULL) < 0)
+            host_throw(L, h);
 }
 
 /* The list on the top of the stack becomes the outputs. */
@@ -149,60 +174,71 @@ static Capture *capture_new(lua_State *L, Host *h)
     return c;
 }
 
-/* The last line with code of the function at arg before its `end`: where a tail call most often
- * stands, which leaves no frame to ask. */
-static SrcPos function_end(lua_State *L, Host *h, int arg)
+/* A break that user code caught, or a hook that it took away, ends the capture all the same. */
+static void check_whole(lua_State *L, Capture *c)
+{
+    if (c->broken) {
+        lua_rawgetp(L, LUA_REGISTRYINDEX, c);
+        lua_getfield(L, -1, "broken");
+        lua_error(L);
+    }
+    if (host_watch_lost(L, &c->watch))
+        host_break(L, c->host, BREAK_HOOK, NULL, "the debug hook was replaced");
+    if (c->watch.failed) host_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
+}
+
+/* Where a function begins. */
+static SrcPos function_start(lua_State *L, Host *h, int arg)
 {
     lua_Debug ar;
     if (!lua_isfunction(L, arg)) return (SrcPos){NULL, 0};
     lua_pushvalue(L, arg);
-    lua_getinfo(L, ">SL", &ar);
-    int line = ar.linedefined;
-    for (lua_pushnil(L); lua_istable(L, -2) && lua_next(L, -2); lua_pop(L, 1)) {
-        int active = (int)lua_tointeger(L, -2);
-        if (active > line && active < ar.lastlinedefined) line = active;
-    }
-    lua_settop(L, arg);
-    return base_src_pos(h->cx, base_src(h->cx, ar.short_src, line));
+    lua_getinfo(L, ">S", &ar);
+    return base_src_pos(h->cx, base_src(h->cx, host_plain_name(ar.short_src), ar.linedefined));
 }
 
-static int capture(lua_State *L);
-
-bool host_capture_position(lua_State *L, lua_Debug *frame, SrcPos *out)
-{
-    lua_getinfo(L, "f", frame);
-    bool is = lua_tocfunction(L, -1) == capture && lua_getupvalue(L, -1, 1);
-    const Host *h = is ? lua_touserdata(L, -1) : NULL;
-    lua_pop(L, is ? 2 : 1);
-    if (!h || !h->capture || !h->capture->end.file) return false;
-    *out = h->capture->end;
-    return true;
-}
-
-/* core.capture(fn, args, names?, user_fn?) -> program. user_fn is what fn calls, for positions. */
+/* core.capture(fn, args, names?, user_fn?, once?, note?) -> program, guards. user_fn is what fn
+ * calls. With `once`, writes to what was there before are accepted; note(guards) is called before
+ * fn, so that they are there when fn breaks. */
 static int capture(lua_State *L)
 {
     Host *h = host_of(L);
-    lua_settop(L, 4);
-    SrcPos end = function_end(L, h, 4);
-    lua_settop(L, 3);
+    lua_settop(L, 6);
+    SrcPos start = function_start(L, h, 4);
+    bool once = lua_toboolean(L, 5);
     luaL_checktype(L, 1, LUA_TFUNCTION);
     int nargs = host_check_list(L, 2, "capture: the arguments");
     if (h->capture)
         return host_raise(L, SGL_ESTATE, NULL, "capture: another step is being captured");
-    luaL_checkstack(L, nargs + LUA_MINSTACK, "too many arguments");
+    if (!h->tested) h->tested = host_hook_test(L) == 0;
+    luaL_checkstack(L, nargs + 2 * LUA_MINSTACK, "too many arguments");
+    Guards *g = host_guards_new(L, h);
+    if (lua_isfunction(L, 6)) {
+        lua_pushvalue(L, 6);
+        lua_pushvalue(L, 7);
+        lua_call(L, 1, 0);
+    }
     Capture *c = capture_new(L, h);
-    lua_toclose(L, 4);
+    lua_toclose(L, 8);
+    c->args = base_mem_zero((size_t)nargs + 1, sizeof *c->args);
+    if (!c->args) return host_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
     h->capture = c;
     c->nargs = nargs;
-    c->end = end;
-    c->trace.graph->src = host_src(L, h);
+    c->start = start;
+    c->trace.graph->src = start.file ? base_src(h->cx, start.file, start.line) : host_src(L, h);
     lua_pushvalue(L, 1);
     for (int i = 1; i <= nargs; i++) push_argument(L, h, c, i);
+    host_watch_on(L, &c->watch, h, g, once);
     lua_call(L, nargs, 1);
+    check_whole(L, c);
+    host_watch_off(L, &c->watch);
+    host_guards_done(L, g, once);
     take_outputs(L, h, c);
+    take_updates(L, h, c);
     capture_off(L, c);
-    return host_program_push(L, h, c, 5);
+    host_program_push(L, h, c, 9);
+    lua_pushvalue(L, 7);
+    return 2;
 }
 
 static int capturing(lua_State *L)

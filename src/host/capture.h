@@ -6,9 +6,20 @@
  */
 #ifndef SGL_HOST_CAPTURE_H
 #define SGL_HOST_CAPTURE_H
+#include "host/hook.h"
 #include "host/trace.h"
 
-typedef struct CapturedState { Tensor *tensor; Node *input, *now; } CapturedState;
+typedef struct CapturedState {
+    Tensor *tensor;
+    Node *input, *now;
+} CapturedState;
+
+/* An argument's stand-in; `same`: the number of an earlier argument that is the same tensor. */
+typedef struct CapturedArg {
+    Tensor *tensor;
+    bool assigned;
+    int same;
+} CapturedArg;
 
 typedef struct Capture {
     Owned owned;
@@ -19,16 +30,16 @@ typedef struct Capture {
     Node *rng;                 /* the hidden input {seed, counter}; NULL: nothing was drawn */
     int streams;               /* drawn so far */
     int nargs;
-    SrcPos end;                /* last line of the user's function; file NULL: unknown */
+    CapturedArg *args;
+    SrcPos start; /* of the user's function; file NULL: unknown */
+    Watch watch;  /* what it sees of the virtual machine */
+    bool broken;  /* a break was raised; field `broken` of the states' list holds it */
 } Capture;
-
-/* If the frame is the one of core.capture: where the captured function ends, when known. */
-bool host_capture_position(lua_State *L, lua_Debug *frame, SrcPos *out);
 
 Node *host_capture_node(lua_State *L, Host *h, int arg, Tensor *t);
 /* NULL: ir_assign refused. */
 Node *host_capture_assign(lua_State *L, Host *h, int arg, Tensor *t, Node *value);
-Node *host_capture_rng(Host *h);                 /* NULL with the context's error set */
+Node *host_capture_rng(Host *h); /* NULL with the context's error set */
 
 /* program.c: pushes the program of a finished capture, whose graph it takes; `states` is the
  * index of the list of its tensors. */

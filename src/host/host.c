@@ -22,6 +22,7 @@ static int host_end(lua_State *L)
     host_interrupt_watch(NULL);
     host_trace_drop(h);
     host_cache_free(h->cache);
+    base_map_free(&h->purity);
     base_ctx_free(h->cx);
     h->cx = NULL;
     return 0;

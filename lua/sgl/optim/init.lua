@@ -10,6 +10,7 @@ local create = require "sgl.tensor.create"
 local rules = require "sgl.optim.rules"
 local clip = require "sgl.optim.clip"
 local schedule = require "sgl.optim.schedule"
+local versioned = require "sgl.versioned"
 
 local M = clip.M
 M.schedule = schedule.M
@@ -75,7 +76,7 @@ end
 local function make_state(rule, p, h)
   local state = {}
   for _, name in ipairs(rule.state(h)) do state[name] = create.zeros_like(p):realize() end
-  return state
+  return versioned.new(state)
 end
 
 local function build(rule, full, opts, params, defaults)
@@ -96,6 +97,7 @@ local function build(rule, full, opts, params, defaults)
     end
     self.groups[i].last = #self.params
   end
+  self.params, self.state = versioned.new(self.params), versioned.new(self.state)
   return self
 end
 

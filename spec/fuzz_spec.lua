@@ -82,7 +82,7 @@ local function fuzz(name, seeds, parse, holds)
     io.write(("fuzz %s: SGL_SEED=%d\n"):format(name, engine.seed))
     io.flush()
     local r, accepted = engine.random(engine.seed), 0
-    local before = core.memory()
+    local before = core.memory(true)
     for i = 1, COUNT do
       local input = mutated(r, r:pick(seeds))
       local ok, e = pcall(parse, input)

@@ -25,9 +25,10 @@ local function is_callable(v)
   return type(meta) == "table" and meta.__call ~= nil
 end
 
--- An object of a class of nn.module; the class itself, a slip for Class(), is none.
+-- An object of a class of nn.module, which registers fields; the class itself, a slip for
+-- Class(), does not.
 local function is_module(v)
-  return type(v) == "table" and rawget(v, "training") ~= nil and is_callable(v)
+  return type(v) == "table" and is_callable(v) and getmetatable(v).__newindex ~= nil
 end
 
 local CHECKS = {

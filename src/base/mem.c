@@ -132,4 +132,6 @@ MemStats base_mem_stats(void)
                       .blocks = atomic_load(&blocks)};
 }
 
+void base_mem_peak_restart(void) { atomic_store(&peak, atomic_load(&live)); }
+
 void base_mem_fail_at(int64_t nth) { atomic_store(&fail_countdown, nth); }

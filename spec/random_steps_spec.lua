@@ -1,6 +1,6 @@
 -- random_steps_spec.lua: random step functions: nested closures, tables, conditions on plain
--- values, loops, varargs, metatables; between calls the values that they read change. Compiled and plain
--- they give the same bits. SGL_SEED repeats a run.
+-- values, loops, varargs, metatables; between calls the values that they read change. Compiled and
+-- plain they give the same bits. SGL_SEED repeats a run.
 
 local sgl = require "sgl"
 local engine = require "spec.engine"
@@ -77,8 +77,8 @@ local STATEMENTS = {
   function() return ("do\nlocal t = { %s, n = %s }\nt.m = t.n + 1\nx = t[1] * t.m\nend"):format(
     expression(1), number()) end,
   function()
-    return ("do\nlocal n = 0\nlocal function up() n = n + %s end\nup() up()\nx = x + n\nend"):format(
-      number())
+    return ("do\nlocal n = 0\nlocal function up() n = n + %s end\nup() up()\nx = x + n\nend")
+      :format(number())
   end,
   function() return "do\nlocal ok, y = pcall(closure, x)\nif ok then x = y end\nend" end,
   function() return "x = coroutine.wrap(function(t) return t + a end)(x)" end,

@@ -120,10 +120,11 @@ describe("an assign in a step", function()
 
   it("is refused for a state that is an argument too, which the step would see twice", function()
     local s = state { 1, 2 }
-    local ok, e = pcall(core.capture, function(x)
+    local program = core.capture(function(x)
       s:assign(s + x)
       return { x * 1 }
     end, { s })
+    local ok, e = pcall(program.run, program, { s })
     assert.is_false(ok)
     assert.are.equal("SGL_ESTATE", e.code)
     assert.are.same({ 1, 2 }, s:tolist())

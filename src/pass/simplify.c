@@ -52,7 +52,7 @@ static Node *rebuild_node(Rebuild *rb, const Node *n, Node **in)
         const GraphInput *input = &rb->from->inputs.at[n->attr[0]];
         return ir_input(to, input->kind, input->name, n->dtype, n->rank, n->dims);
     }
-    Node *made = ir_node(to, n->op, n->nin, in, n->attr, n->nattr);
+    Node *made = ir_node_over(to, n, in);
     return made && rb->rules ? simplest(rb, made) : made;
 }
 
@@ -124,6 +124,7 @@ static int rebuild_ends(Rebuild *rb, Node **in)
         Node *input = rb->to->inputs.at[a->input].node;
         status = ir_assign(rb->to, input, rb->node[a->value->id]);
     }
+    if (from->effect && status == SGL_OK) status = ir_effect(rb->to, rb->node[from->effect->id]);
     rb->to->src = 0;
     rb->to->region = 0;
     rb->to->origin = NULL;

@@ -7,11 +7,12 @@
  */
 #include <string.h>
 #include "host/capture.h"
+#include "ir/build.h"
 
-static void capture_off(lua_State *L, Capture *c)
+void host_capture_off(lua_State *L, Capture *c)
 {
     if (c->host->capture != c) return;
-    c->host->capture = NULL;
+    c->host->capture = c->outer;
     Tensor *ring = &c->trace.handles;
     while (ring->next != ring) {
         Tensor *t = ring->next;
@@ -27,19 +28,21 @@ static void capture_end(Owned *o)
     Capture *c = (Capture *)o;
     host_trace_end(&c->trace);
     vec_free(&c->states);
+    vec_free(&c->inputs);
+    vec_free(&c->results);
     base_map_free(&c->state_of);
 }
 
 static int capture_close(lua_State *L)
 {
-    capture_off(L, lua_touserdata(L, 1));
+    host_capture_off(L, lua_touserdata(L, 1));
     return 0;
 }
 
 static int capture_gc(lua_State *L)
 {
     Capture *c = lua_touserdata(L, 1);
-    capture_off(L, c);
+    host_capture_off(L, c);
     host_disown(&c->owned);
     capture_end(&c->owned);
     return 0;
@@ -57,9 +60,8 @@ static int no_memory(Host *h)
 }
 
 /* The tensor's place in states; a new one becomes an input. */
-static CapturedState *state_at(lua_State *L, Host *h, int arg, Tensor *t)
+static CapturedState *state_at(lua_State *L, Host *h, Capture *c, int arg, Tensor *t)
 {
-    Capture *c = h->capture;
     uint64_t place;
     if (base_map_get(&c->state_of, (uintptr_t)t, &place)) return &c->states.at[place];
     int index = lua_absindex(L, arg), n = c->states.n;
@@ -68,7 +70,8 @@ static CapturedState *state_at(lua_State *L, Host *h, int arg, Tensor *t)
     lua_rawseti(L, -2, n + 1);
     lua_pop(L, 1);
     Shape s = host_tensor_shape(t);
-    Node *input = ir_input(c->trace.graph, INPUT_STATE, NULL, s.dtype, s.rank, s.dims);
+    Node *input = c->outer ? host_block_tensor(L, h, c, index, t)
+                           : ir_input(c->trace.graph, INPUT_STATE, NULL, s.dtype, s.rank, s.dims);
     CapturedState state = {t, input, input};
     if (!input) host_throw(L, h);
     if (!vec_push(&c->states, state) || !base_map_set(&c->state_of, (uintptr_t)t, (uint64_t)n)) {
@@ -78,26 +81,46 @@ static CapturedState *state_at(lua_State *L, Host *h, int arg, Tensor *t)
     return &c->states.at[n];
 }
 
+Node *host_capture_node_in(lua_State *L, Host *h, Capture *c, int arg, Tensor *t)
+{
+    return t->trace == &c->trace ? t->node : state_at(L, h, c, arg, t)->now;
+}
+
 Node *host_capture_node(lua_State *L, Host *h, int arg, Tensor *t)
 {
-    return t->trace == &h->capture->trace ? t->node : state_at(L, h, arg, t)->now;
+    return host_capture_node_in(L, h, h->capture, arg, t);
 }
 
 Node *host_capture_assign(lua_State *L, Host *h, int arg, Tensor *t, Node *value)
 {
-    if (t->trace == &h->capture->trace) {
+    Capture *c = h->capture;
+    if (t->trace == &c->trace) {
         host_tensor_bind(t, t->trace, value);
         return value;
     }
-    CapturedState *s = state_at(L, h, arg, t);
-    return ir_assign(h->capture->trace.graph, s->input, value) < 0 ? NULL : (s->now = value);
+    CapturedState *s = state_at(L, h, c, arg, t);
+    if (c->outer) return s->now = value;
+    return ir_assign(c->trace.graph, s->input, value) < 0 ? NULL : (s->now = value);
 }
 
-Node *host_capture_rng(Host *h)
+Node *host_capture_rng(Capture *c)
 {
-    Capture *c = h->capture;
-    if (!c->rng) c->rng = ir_input(c->trace.graph, INPUT_STATE, "rng", DT_i64, 1, (const Dim[]){2});
-    return c->rng;
+    if (c->rng) return c->rng;
+    if (c->outer) return c->rng = host_block_rng(c);
+    return c->rng = ir_input(c->trace.graph, INPUT_STATE, "rng", DT_i64, 1, (const Dim[]){2});
+}
+
+Node *host_capture_effect(Capture *c)
+{
+    if (c->effect) return c->effect;
+    if (c->outer) return c->effect = host_block_effect(c);
+    return c->effect = ir_const(c->trace.graph, DT_i32, 0, NULL, 0);
+}
+
+int host_capture_stream(Capture *c)
+{
+    while (c->outer) c = c->outer;
+    return c->streams++;
 }
 
 /* Pushes the stand-in for argument i of the list at 2. */
@@ -132,8 +155,7 @@ static void take_outputs(lua_State *L, Host *h, Capture *c)
     }
 }
 
-/* Pushes the capture, not on yet, and the list of its states. */
-static Capture *capture_new(lua_State *L, Host *h)
+Capture *host_capture_new(lua_State *L, Host *h)
 {
     Capture *c = lua_newuserdatauv(L, sizeof *c, 0);
     memset(c, 0, sizeof *c);
@@ -151,9 +173,10 @@ static Capture *capture_new(lua_State *L, Host *h)
 
 /* The last line with code of the function at arg before its `end`: where a tail call most often
  * stands, which leaves no frame to ask. */
-static SrcPos function_end(lua_State *L, Host *h, int arg)
+SrcPos host_capture_end(lua_State *L, Host *h, int arg)
 {
     lua_Debug ar;
+    int top = lua_gettop(L);
     if (!lua_isfunction(L, arg)) return (SrcPos){NULL, 0};
     lua_pushvalue(L, arg);
     lua_getinfo(L, ">SL", &ar);
@@ -162,7 +185,7 @@ static SrcPos function_end(lua_State *L, Host *h, int arg)
         int active = (int)lua_tointeger(L, -2);
         if (active > line && active < ar.lastlinedefined) line = active;
     }
-    lua_settop(L, arg);
+    lua_settop(L, top);
     return base_src_pos(h->cx, base_src(h->cx, ar.short_src, line));
 }
 
@@ -171,7 +194,8 @@ static int capture(lua_State *L);
 bool host_capture_position(lua_State *L, lua_Debug *frame, SrcPos *out)
 {
     lua_getinfo(L, "f", frame);
-    bool is = lua_tocfunction(L, -1) == capture && lua_getupvalue(L, -1, 1);
+    lua_CFunction fn = lua_tocfunction(L, -1);
+    bool is = (fn == capture || fn == host_block_call) && lua_getupvalue(L, -1, 1);
     const Host *h = is ? lua_touserdata(L, -1) : NULL;
     lua_pop(L, is ? 2 : 1);
     if (!h || !h->capture || !h->capture->end.file) return false;
@@ -184,14 +208,14 @@ static int capture(lua_State *L)
 {
     Host *h = host_of(L);
     lua_settop(L, 4);
-    SrcPos end = function_end(L, h, 4);
+    SrcPos end = host_capture_end(L, h, 4);
     lua_settop(L, 3);
     luaL_checktype(L, 1, LUA_TFUNCTION);
     int nargs = host_check_list(L, 2, "capture: the arguments");
     if (h->capture)
         return host_raise(L, SGL_ESTATE, NULL, "capture: another step is being captured");
     luaL_checkstack(L, nargs + LUA_MINSTACK, "too many arguments");
-    Capture *c = capture_new(L, h);
+    Capture *c = host_capture_new(L, h);
     lua_toclose(L, 4);
     h->capture = c;
     c->nargs = nargs;
@@ -201,7 +225,8 @@ static int capture(lua_State *L)
     for (int i = 1; i <= nargs; i++) push_argument(L, h, c, i);
     lua_call(L, nargs, 1);
     take_outputs(L, h, c);
-    capture_off(L, c);
+    if (c->effect && ir_effect(c->trace.graph, c->effect) < 0) return host_throw(L, h);
+    host_capture_off(L, c);
     return host_program_push(L, h, c, 5);
 }
 

@@ -185,6 +185,7 @@ static int graph_run(lua_State *L)
         lua_rawseti(L, -2, i + 1);
     }
     base_err_clear(&h->cx->err);
+    h->running = L;
     Graph *copy = host_copy_whole(g);
     once->program = copy ? host_compile(h, copy) : NULL;
     if (!once->program || exec_run(once->program, in, out) < 0) return host_throw(L, h);

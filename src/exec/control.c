@@ -59,7 +59,7 @@ static Graph *body_graph(const Graph *body, int ncarry)
         in[i] = ir_input(g, kind, from->name, n->dtype, n->rank, n->dims);
         if (!in[i]) status = g->cx->err.code;
     }
-    if (g && in && status == SGL_OK) status = ir_block_splice(g, body, in, out);
+    if (g && in && status == SGL_OK) status = ir_block_splice(g, body, in, NULL, out);
     for (int k = 0; g && in && k < nout && status == SGL_OK; k++)
         status = k < ncarry ? ir_assign(g, in[k], out[k]) : ir_output(g, out[k], NULL);
     bool made = g && in && status == SGL_OK;

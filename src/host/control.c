@@ -292,7 +292,7 @@ static int add_block(Plan *p, int b)
         ok = ir_output(from, c->results.at[k], NULL) == SGL_OK;
     for (int i = 0; i < c->inputs.n && ok; i++)
         ok = ir_output(from, value_after(c, &c->inputs.at[i]), NULL) == SGL_OK;
-    if (ok && ir_block_splice(g, from, args, out) == SGL_OK && give(p, c, g, out))
+    if (ok && ir_block_splice(g, from, args, NULL, out) == SGL_OK && give(p, c, g, out))
         number = ir_block_add(p->outer->trace.graph, g);
     ir_graph_free(g);
     lua_pop(p->L, 2);

@@ -59,7 +59,8 @@ static int most_inputs(const Graph *g)
     return most;
 }
 
-int ir_block_splice(Graph *to, const Graph *block, Node *const *in, Node **out)
+int ir_block_splice(Graph *to, const Graph *block, Node *const *in, const uint8_t *wanted,
+                    Node **out)
 {
     size_t n = (size_t)block->nodes.n, outs = (size_t)block->outputs.n;
     Node **made = base_mem_zero(n + (size_t)most_inputs(block) + outs, sizeof *made);
@@ -67,8 +68,10 @@ int ir_block_splice(Graph *to, const Graph *block, Node *const *in, Node **out)
     int status = made && mark ? SGL_OK : out_of_memory(to->cx);
     if (status == SGL_OK) {
         Node **roots = made + n + most_inputs(block);
-        for (size_t k = 0; k < outs; k++) roots[k] = block->outputs.at[k].node;
-        ir_reachable(block, (int)outs, roots, mark);
+        int count = 0;
+        for (size_t k = 0; k < outs; k++)
+            if (!wanted || wanted[k]) roots[count++] = block->outputs.at[k].node;
+        ir_reachable(block, count, roots, mark);
         status = splice(to, block, in, mark, made, made + n);
     }
     for (size_t k = 0; k < outs && status == SGL_OK; k++)

@@ -64,7 +64,7 @@ static int differentiate(Reversal *r, Graph *g, const Graph *block, Node *const 
     Node **out = base_arena_zero(&r->arena, 2 * (size_t)n + 1, sizeof *out), **seed = out + n;
     uint8_t *mask = base_arena_zero(&r->arena, (size_t)n + 1, 1);
     if (!out || !mask) return SGL_ENOMEM;
-    int rc = ir_block_splice(g, block, in, out);
+    int rc = ir_block_splice(g, block, in, NULL, out);
     for (int k = 0; k < n && rc == SGL_OK; k++) {
         if (!seeds[k]) continue;
         out[roots] = out[k];

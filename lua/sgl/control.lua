@@ -13,8 +13,11 @@ local tree = require "sgl.tree"
 local root, raise = api.root, core.raise
 local unpack = table.unpack
 
-local function own(v)
-  return tree.map(v, function(t) return t:clone() end)
+-- Handles of their own, so that writing to one leaves the tensor it came from.
+local function copies(list)
+  local result = {}
+  for i, t in ipairs(list) do result[i] = t:clone() end
+  return result
 end
 
 -- A single bool as bool[], or raises.
@@ -42,6 +45,12 @@ local function results_of(fn, args)
   return leaves, plans
 end
 
+local function values_of(plans, leaves)
+  local results, at = {}, 1
+  for i = 1, plans.n do results[i], at = tree.rebuild(plans[i], leaves, at) end
+  return unpack(results, 1, plans.n)
+end
+
 local function check_branches(a, b, fn_a, fn_b)
   for i = 1, math.max(a.n, b.n) do
     local at, x, y = tree.difference(a[i] or {}, b[i] or {})
@@ -65,9 +74,8 @@ api.fn(root, "cond", {
   if type(pred) == "boolean" then return (pred and fn_a or fn_b)(unpack(args)) end
   pred = truth("cond: the predicate", pred)
   if not core.capturing() then
-    local results = table.pack((pred:item() and fn_a or fn_b)(unpack(args)))
-    for i = 1, results.n do results[i] = own(results[i]) end
-    return unpack(results, 1, results.n)
+    local leaves, plans = results_of(pred:item() and fn_a or fn_b, args)
+    return values_of(plans, copies(leaves))
   end
   local plans
   local out = core.cond(pred, function()
@@ -79,12 +87,7 @@ api.fn(root, "cond", {
     check_branches(plans, others, fn_a, fn_b)
     return leaves
   end, fn_a, fn_b)
-  local results, at = {}, 1
-  for i = 1, plans.n do
-    results[i] = tree.rebuild(plans[i], out, at)
-    tree.map(results[i], function() at = at + 1 end)
-  end
-  return unpack(results, 1, plans.n)
+  return values_of(plans, out)
 end)
 
 -- ---- scan
@@ -118,16 +121,16 @@ end
 local function scan_called(step, carry, xs, n, reverse)
   local ys = {}
   for k = 1, n do
-    local t, slices, y = reverse and n - k + 1 or k, {}, nil
+    local t, slices, y = reverse and n - k + 1 or k, {}
     for i, x in ipairs(xs) do slices[i] = x:select(1, t) end
-    carry, y = step(carry, slices)
+    carry, y = step(copies(carry), slices)
     for i, v in ipairs(y) do
       ys[i] = ys[i] or {}
       ys[i][t] = v
     end
   end
   for i, list in ipairs(ys) do ys[i] = create.stack(list, 1) end
-  return carry, ys
+  return copies(carry), ys
 end
 
 -- No step tells what y would be: one over zeros does.
@@ -162,16 +165,16 @@ api.fn(root, "scan", {
   local x_plan = type(xs) == "number" and {} or tree.flatten("scan", xs, slices)
   local n, y_plan = length_of(xs, slices), nil
   local function step(before, x)
-    local after, y, leaves, given = {}, {}, nil, nil
-    leaves, given = fn(tree.rebuild(carry_plan, before), tree.rebuild(x_plan, x))
-    check_carry("scan", carry_plan, tree.flatten("scan", leaves, after), fn)
+    local after, y = {}, {}
+    local value, given = fn((tree.rebuild(carry_plan, before)), (tree.rebuild(x_plan, x)))
+    check_carry("scan", carry_plan, tree.flatten("scan", value, after), fn)
     y_plan = tree.flatten("scan", given, y)
     return after, y
   end
   local run = core.capturing() and scan_captured or scan_called
   local last, ys = run(step, carry, slices, n, o.reverse, fn)
   if not y_plan then ys = empty_ys(step, carry, slices) end
-  return own(tree.rebuild(carry_plan, last)), tree.rebuild(y_plan, ys)
+  return (tree.rebuild(carry_plan, last)), (tree.rebuild(y_plan, ys))
 end)
 
 -- ---- loop
@@ -193,11 +196,11 @@ api.fn(root, "loop", {
   local state = {}
   local plan = tree.flatten("loop", init, state)
   local function go(leaves)
-    return truth("loop: the condition", cond_fn(tree.rebuild(plan, leaves)))
+    return truth("loop: the condition", cond_fn((tree.rebuild(plan, leaves))))
   end
   local function step(before)
     local after = {}
-    local value = body_fn(tree.rebuild(plan, before))
+    local value = body_fn((tree.rebuild(plan, before)))
     check_carry("loop", plan, tree.flatten("loop", value, after), body_fn)
     return after
   end
@@ -206,12 +209,12 @@ api.fn(root, "loop", {
       local after = step { ... }
       return { go(after), unpack(after) }
     end, { go(state), unpack(state) }, o.max, body_fn)
-    return tree.rebuild(plan, last, 2), count
+    return (tree.rebuild(plan, last, 2)), count
   end
   local more, n = go(state):item(), 0
   while more and n < o.max do
-    state, n = step(state), n + 1
+    state, n = step(copies(state)), n + 1
     more = go(state):item()
   end
-  return own(tree.rebuild(plan, state)), core.tensor(n)
+  return (tree.rebuild(plan, copies(state))), core.tensor(n)
 end)

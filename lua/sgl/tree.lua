@@ -50,18 +50,17 @@ function tree.flatten(what, v, leaves, depth)
   return { items = items }
 end
 
--- The value over leaves from number `at` on, and the number behind them.
-local function rebuild(plan, leaves, at)
+--- The value that `plan` came from over other leaves, those from number `at` on (default 1), and
+--- the number behind them.
+function tree.rebuild(plan, leaves, at)
+  at = at or 1
   if plan.leaf then return leaves[at], at + 1 end
   if not plan.items then return nil, at end
   local result = {}
-  for _, item in ipairs(plan.items) do result[item[1]], at = rebuild(item[2], leaves, at) end
+  for _, item in ipairs(plan.items) do
+    result[item[1]], at = tree.rebuild(item[2], leaves, at)
+  end
   return result, at
-end
-
---- The value that `plan` came from over other leaves, those from number `first` on (default 1).
-function tree.rebuild(plan, leaves, first)
-  return (rebuild(plan, leaves, first or 1))
 end
 
 local function kind(plan)
@@ -85,15 +84,6 @@ function tree.difference(a, b, place)
     if at then return at, is, other end
   end
   return nil
-end
-
---- The value with `fn` applied to each tensor.
-function tree.map(v, fn)
-  if core.is_tensor(v) then return fn(v) end
-  if not is_plain(v) then return v end
-  local result = {}
-  for key, item in pairs(v) do result[key] = tree.map(item, fn) end
-  return result
 end
 
 return tree

@@ -123,7 +123,7 @@ static void read_none(Reader *r, const AttrField *f, int at)
 typedef struct Kind {
     char kind;
     void (*read)(Reader *, const AttrField *, int at);
-    bool list, axis;
+    bool list, from_one; /* counts from 1 in Lua */
 } Kind;
 
 static const Kind KINDS[] = {
@@ -174,7 +174,7 @@ static void push_word(lua_State *L, const AttrField *f, int64_t word)
     if (f->kind == 'F') lua_pushnumber(L, ir_attr_double(word));
     else if (f->kind == 'T') lua_pushstring(L, DTYPES[word].name);
     else if (f->kind == 'S') lua_pushstring(L, ir_attr_text(word));
-    else lua_pushinteger(L, word + kind_of(f->kind)->axis);
+    else lua_pushinteger(L, word + kind_of(f->kind)->from_one);
 }
 
 void host_attrs_push(lua_State *L, const Node *n)

@@ -178,6 +178,20 @@ static int graph_count(lua_State *L)
     return 1;
 }
 
+/* g:blocks() -> list of the graphs that control nodes run; their attributes count from 1 here */
+static int graph_blocks(lua_State *L)
+{
+    Host *h = host_of(L);
+    const Graph *g = check_graph(L);
+    lua_createtable(L, g->blocks.n, 0);
+    for (int i = 0; i < g->blocks.n; i++) {
+        GraphBox *b = host_graph_new(L, h);
+        b->graph = ir_graph_ref(g->blocks.at[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
 /* g:pass(name) -> the graph after that pass */
 static int graph_pass(lua_State *L)
 {
@@ -289,7 +303,8 @@ static const luaL_Reg GRAPH_METHODS[] = {
     {"text", graph_text},     {"show", graph_show},       {"nodes", graph_nodes},
     {"inputs", graph_inputs}, {"outputs", graph_outputs}, {"hash", graph_hash},
     {"verify", graph_verify}, {"count", graph_count},     {"pass", graph_pass},
-    {"grad", graph_grad},     {"close", box_gc},          {NULL, NULL},
+    {"grad", graph_grad},     {"blocks", graph_blocks},   {"close", box_gc},
+    {NULL, NULL},
 };
 
 void host_graph_class(lua_State *L)

@@ -23,7 +23,7 @@ describe("a masked write", function()
     support.close(out, want)
   end)
 
-  it("has the same values and gradients with all rows made and the selected ones written", function()
+  it("has the same values and gradients when all rows are made, the selected written", function()
     local h = sgl.randn(3, 4)
     local function selected(x)
       local out = x * 0.5

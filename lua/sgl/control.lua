@@ -113,7 +113,9 @@ local function length_of(xs, leaves)
         api.describe(leaves[1]), api.describe(x)))
     end
   end
-  if #leaves == 0 then raise("SGL_EARG", "scan: xs holds no tensor", "or give a number of steps") end
+  if #leaves == 0 then
+    raise("SGL_EARG", "scan: xs holds no tensor", "a number of steps can stand there")
+  end
   return leaves[1].shape[1]
 end
 

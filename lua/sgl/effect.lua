@@ -21,7 +21,7 @@ end)
 
 api.fn(root, "print", {
   doc = "Prints values, tensors as tostring shows them. Inside sgl.compile it prints at each run.",
-  args = { { "values", "any...", "strings, numbers, tensors" } },
+  args = { { "values", "any...", "strings, numbers, tensors" } }, returns = "nothing",
 }, function(values)
   local parts, tensors = {}, {}
   for i, v in ipairs(values) do
@@ -40,7 +40,7 @@ api.fn(root, "assert", {
     .. "sgl.compile.",
   args = { { "cond", "tensor|boolean", "bool; all elements must be true" },
            { "message", "string?", "default 'assertion failed'" } },
-  errors = "SGL_EASSERT",
+  returns = "the condition", errors = "SGL_EASSERT",
 }, function(cond, message)
   message = message or "assertion failed"
   if core.is_tensor(cond) and cond.dtype ~= "bool" then
@@ -52,4 +52,5 @@ api.fn(root, "assert", {
   elseif cond == false or core.is_tensor(cond) and not cond:all():item() then
     raise("SGL_EASSERT", message)
   end
+  return cond
 end)

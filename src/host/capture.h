@@ -3,9 +3,9 @@
  * Tensors from outside become state inputs, by handle: the program reads the handles again at
  * each run. Inside the capture an assigned handle stands for its newest node; after it the
  * handles are as before.
- * What a function given to sgl.cond, scan or loop does is captured as a block (control.c): a capture
- * inside a capture, whose inputs are nodes of the outer one. All of this holds for it too, but that
- * it makes no assigns: what it assigned becomes a result of the control node.
+ * What a function given to sgl.cond, scan or loop does is captured as a block (control.c): a
+ * capture inside a capture, whose inputs are nodes of the outer one. All of this holds for it too,
+ * but that it makes no assigns: what it assigned becomes a result of the control node.
  */
 #ifndef SGL_HOST_CAPTURE_H
 #define SGL_HOST_CAPTURE_H

@@ -300,10 +300,18 @@ static const luaL_Reg GRAPH_META[] = {
 };
 
 static const luaL_Reg GRAPH_METHODS[] = {
-    {"text", graph_text},     {"show", graph_show},       {"nodes", graph_nodes},
-    {"inputs", graph_inputs}, {"outputs", graph_outputs}, {"hash", graph_hash},
-    {"verify", graph_verify}, {"count", graph_count},     {"pass", graph_pass},
-    {"grad", graph_grad},     {"blocks", graph_blocks},   {"close", box_gc},
+    {"text", graph_text},
+    {"show", graph_show},
+    {"nodes", graph_nodes},
+    {"inputs", graph_inputs},
+    {"outputs", graph_outputs},
+    {"hash", graph_hash},
+    {"verify", graph_verify},
+    {"count", graph_count},
+    {"pass", graph_pass},
+    {"grad", graph_grad},
+    {"blocks", graph_blocks},
+    {"close", box_gc},
     {NULL, NULL},
 };
 

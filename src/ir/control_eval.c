@@ -24,11 +24,23 @@ static int out_of_memory(const Run *r)
     return base_fail(r->n->graph->cx, SGL_ENOMEM, "eval: out of memory.");
 }
 
+/* All outputs of a block from r->args into r->given. */
+static int eval_block(Run *r, const Graph *block)
+{
+    int n = block->outputs.n;
+    Node **roots = base_mem_alloc((size_t)(n + 1) * sizeof *roots);
+    if (!roots) return out_of_memory(r);
+    for (int k = 0; k < n; k++) roots[k] = block->outputs.at[k].node;
+    int rc = ir_eval_nodes(block, r->mode, r->args, n, roots, r->given);
+    base_mem_free(roots);
+    return rc;
+}
+
 static int eval_cond(Run *r)
 {
     const Graph *block = r->c.block[r->in[0]->at[0] != 0 ? 0 : 1];
     for (int i = 0; i < r->c.ncapture; i++) r->args[i] = *r->in[i + 1];
-    int rc = ir_eval(block, r->mode, r->args, r->given);
+    int rc = eval_block(r, block);
     for (int k = 0; k < block->outputs.n && !rc; k++) {
         if (r->wants[k]) r->out[k] = r->given[k];
         else ir_ref_free(&r->given[k]);
@@ -58,7 +70,7 @@ static int eval_step(Run *r, int64_t row)
     }
     for (int i = 0; i < c->ncarry; i++)
         if (r->wants[c->saved + i]) put_row(&r->out[c->saved + i], row, &r->carry[i]);
-    rc = ir_eval(c->block[0], r->mode, r->args, r->given);
+    rc = eval_block(r, c->block[0]);
     if (rc) return rc;
     for (int k = 0; k < c->ncarry + c->ny; k++) {
         if (k < c->ncarry) {

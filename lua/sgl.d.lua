@@ -1358,6 +1358,46 @@ function sgl.Compiled:close() end
 ---@return sgl.Compiled # Compiled: call it as the function
 function sgl.compile(fn, o) end
 
+---Results of one of two functions, by a single bool. Inside sgl.compile both are recorded and the program runs the one that the value at that run asks for; gradients flow through it alone. Tensors from outside may be read and assigned in both.
+---@param pred sgl.Tensor|boolean bool[]
+---@param fn_a function called when true
+---@param fn_b function called when false
+---@param ... any given to either
+---@return any # what the function returns: tensors, or tables of them
+function sgl.cond(pred, fn_a, fn_b, ...) end
+
+---@class sgl.scan.Options
+---@field reverse? boolean from the last slice to the first (default false)
+
+---Runs `carry, y = fn(carry, x)` for each slice x of xs along dim 1, from the carry `init`. Inside sgl.compile this is one node that runs one compiled body, however long xs is.
+---@param fn function (carry, x) -> carry, y
+---@param init? any the first carry: a tensor, a table of tensors, or nil
+---@param xs sgl.Tensor|table|integer what is gone through; or how many steps, x is nil
+---@param o? sgl.scan.Options
+---@return any # the last carry; the ys, stacked along dim 1, those of slice i at i
+function sgl.scan(fn, init, xs, o) end
+
+---@class sgl.loop.Options
+---@field max? integer most steps, needed
+
+---Runs `state = body_fn(state)` while `cond_fn(state)` is true, at most max times. Inside sgl.compile this is one node; its gradient keeps the state of each of max steps.
+---@param cond_fn function (state) -> a single bool
+---@param body_fn function (state) -> state
+---@param init any the first state: a tensor or a table of tensors
+---@param o? sgl.loop.Options
+---@return any # the last state; the number of steps, i32[]
+function sgl.loop(cond_fn, body_fn, init, o) end
+
+---Prints values, tensors as tostring shows them. Inside sgl.compile it prints at each run.
+---@param ... any strings, numbers, tensors
+function sgl.print(...) end
+
+---Raises an error with the message when a condition is false: at each run, inside sgl.compile.
+---@param cond sgl.Tensor|boolean bool; all elements must be true
+---@param message? string default 'assertion failed'
+---@return any # the condition
+function sgl.assert(cond, message) end
+
 ---A captured graph. tostring shows it; g:text() is the form that can be read back.
 ---@class sgl.Graph
 sgl.Graph = {}
@@ -1461,6 +1501,10 @@ function sgl.Graph:outputs() end
 ---@param op string such as "dot"
 ---@return integer # integer
 function sgl.Graph:count(op) end
+
+---The graphs that control nodes run; the attributes then, else and body of a node are positions in this list.
+---@return table # list of Graph
+function sgl.Graph:blocks() end
 
 ---A hash of all that changes what the graph computes: not of names and lines.
 ---@return string # string

@@ -56,6 +56,7 @@ local PAGES = {
   example_page "docs/tutorial.md",
   example_page "docs/internals.md",
   example_page "docs/numerics.md",
+  example_page "docs/control-flow.md",
 }
 
 local function lines_of(text)

@@ -44,6 +44,8 @@ api.native("Graph", {}, {
   { "outputs", { doc = "The output nodes, with their name.", returns = "list" } },
   { "count", { doc = "How many nodes have an op.", args = { { "op", "string", "such as \"dot\"" } },
     returns = "integer", errors = "an unknown op" } },
+  { "blocks", { doc = "The graphs that control nodes run; the attributes then, else and body of a "
+    .. "node are positions in this list.", returns = "list of Graph" } },
   { "hash", { doc = "A hash of all that changes what the graph computes: not of names and lines.",
     returns = "string" } },
   { "verify", { doc = "Checks every rule of the verifier.", returns = "true",

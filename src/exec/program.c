@@ -9,23 +9,50 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/clock.h"
+#include "ir/control.h"
 #include "exec/program_type.h"
 
 typedef struct ExecSlot {
     ExecHooks hooks;
+    ExecPrint print;
 } ExecSlot;
+
+/* NULL with the error set: no memory. */
+static ExecSlot *slot_of(Ctx *cx)
+{
+    ExecSlot *slot = cx->slot[CTX_EXEC];
+    if (slot) return slot;
+    slot = base_mem_zero(1, sizeof *slot);
+    if (!slot) {
+        base_fail(cx, SGL_ENOMEM, "no memory for hooks");
+        return NULL;
+    }
+    cx->slot[CTX_EXEC] = slot;
+    cx->slot_free[CTX_EXEC] = base_mem_free;
+    return slot;
+}
 
 int exec_hooks_set(Ctx *cx, ExecHooks hooks)
 {
-    ExecSlot *slot = cx->slot[CTX_EXEC];
-    if (!slot) {
-        slot = base_mem_zero(1, sizeof *slot);
-        if (!slot) return base_fail(cx, SGL_ENOMEM, "no memory for hooks");
-        cx->slot[CTX_EXEC] = slot;
-        cx->slot_free[CTX_EXEC] = base_mem_free;
-    }
+    ExecSlot *slot = slot_of(cx);
+    if (!slot) return SGL_ENOMEM;
     slot->hooks = hooks;
     return SGL_OK;
+}
+
+int exec_print_set(Ctx *cx, ExecPrint print)
+{
+    ExecSlot *slot = slot_of(cx);
+    if (!slot) return SGL_ENOMEM;
+    slot->print = print;
+    return SGL_OK;
+}
+
+int exec_print(Ctx *cx, const Node *n, const char *text, void *const *values)
+{
+    const ExecSlot *slot = cx->slot[CTX_EXEC];
+    if (!slot || !slot->print.fn) return SGL_OK;
+    return slot->print.fn(slot->print.arg, n, text, values);
 }
 
 static ExecHooks hooks_of(const Ctx *cx)
@@ -92,7 +119,8 @@ static int lower(Program *p)
     int code = SGL_OK;
     for (int i = 0; i < s->groups.n && code == SGL_OK; i++)
         code = kern_lower(s, i, &p->arena, &p->steps);
-    return code == SGL_OK ? add_copies(p) : code;
+    if (code == SGL_OK) code = add_copies(p);
+    return code == SGL_OK ? kern_share(p->cx, &p->steps, &p->info.bodies) : code;
 }
 
 static int allocate(Program *p)
@@ -110,6 +138,23 @@ static int allocate(Program *p)
     return SGL_OK;
 }
 
+static void count_blocks(Program *p)
+{
+    ProgramInfo *info = &p->info;
+    for (int i = 0; i < exec_calls_count(p->calls); i++) {
+        const ProgramInfo *block = exec_program_info(exec_calls_at(p->calls, i));
+        info->nodes += block->nodes;
+        info->groups += block->groups;
+        info->kernels += block->kernels;
+        info->bodies += block->bodies;
+        info->steps += block->steps;
+        info->dots += block->dots;
+        info->arena_bytes += block->arena_bytes;
+        info->bytes += block->bytes;
+        info->blocks += block->blocks + 1;
+    }
+}
+
 static void count(Program *p, double start)
 {
     const Schedule *s = p->schedule;
@@ -124,6 +169,7 @@ static void count(Program *p, double start)
     info->arena_bytes = s->arena_bytes;
     info->bytes = sizeof *p + s->arena_bytes + p->arena.bytes + s->graph->arena.bytes +
                   (size_t)p->steps.cap * sizeof *p->steps.at;
+    count_blocks(p);
     info->compile_seconds = base_clock() - start;
 }
 
@@ -158,6 +204,7 @@ Program *exec_compile(Graph *g)
     p->backend = exec_backend(cx);
     p->schedule = pass_run(g, NULL, &p->info.passes, hooks.pass, hooks.arg);
     if (!p->schedule || lower(p) < 0 || allocate(p) < 0 ||
+        exec_calls_make(cx, &p->steps, &p->calls) < 0 ||
         (p->backend->prepare && p->backend->prepare(cx, &p->steps, &p->state) < 0)) {
         exec_program_free(p);
         return NULL;
@@ -170,6 +217,7 @@ void exec_program_free(Program *p)
 {
     if (!p) return;
     if (p->backend->release && p->state) p->backend->release(p->state);
+    exec_calls_free(p->calls);
     if (p->kept)
         for (int k = 0; k < p->schedule->graph->outputs.n; k++) exec_storage_unref(p->kept[k]);
     base_mem_free(p->kept);
@@ -266,22 +314,40 @@ static int run_step(Program *p, int i)
         add_position(p->cx, step->node);
         return SGL_EINTR;
     }
-    int code = p->backend->run(p->cx, p->state, step, i, p->buffers);
-    if (code < 0) add_position(p->cx, step->node);
+    /* An error inside a block has its position already. */
+    bool nested = step->kind == STEP_CALL && ir_is_control(step->node);
+    int code = step->kind == STEP_CALL ? exec_calls_run(p->calls, i, p->buffers)
+                                       : p->backend->run(p->cx, p->state, step, i, p->buffers);
+    if (code < 0 && !nested) add_position(p->cx, step->node);
     return code;
 }
 
-int exec_run(Program *p, Storage *const *in, Storage **out)
+static int run_steps(Program *p)
 {
     ExecHooks hooks = hooks_of(p->cx);
-    int code = bind(p, in);
+    int code = SGL_OK;
     for (int i = 0; i < p->steps.n && code >= 0; i++) {
         double start = hooks.step ? base_clock() : 0;
         code = run_step(p, i);
         if (hooks.step && code >= 0) hooks.step(hooks.arg, p, i, base_clock() - start);
     }
+    return code;
+}
+
+int exec_run(Program *p, Storage *const *in, Storage **out)
+{
+    int code = bind(p, in);
+    if (code >= 0) code = run_steps(p);
     if (code < 0) return code;
     for (int k = 0; k < exec_program_graph(p)->outputs.n; k++)
         out[k] = exec_storage_ref(p->kept[k]);
     return SGL_OK;
+}
+
+int exec_program_call(Program *p, void *const *in, void *const *out)
+{
+    const Graph *g = exec_program_graph(p);
+    for (int i = 0; i < g->inputs.n; i++) p->buffers[i] = in[i];
+    for (int k = 0; k < g->outputs.n; k++) p->buffers[g->inputs.n + k] = out[k];
+    return run_steps(p);
 }

@@ -48,19 +48,21 @@ static void put_tensor(lua_State *L, int row, Host *h, const Tensor *t)
 
 void host_break_remember(lua_State *L, Host *h)
 {
-    if (!h->capture || h->capture->broken) return;
-    lua_rawgetp(L, LUA_REGISTRYINDEX, h->capture);
+    Capture *step = h->capture ? host_capture_step(h->capture) : NULL;
+    if (!step || step->broken) return;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, step);
     lua_pushvalue(L, -2);
     lua_setfield(L, -2, "broken");
     lua_pop(L, 1);
-    h->capture->broken = true;
+    step->broken = true;
 }
 
 int host_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what, ...)
 {
     lua_Debug ar;
     va_list ap;
-    if (h->capture && h->capture->watch.failed) /* what is new and what is old is not known */
+    if (h->capture &&
+        host_capture_step(h->capture)->watch.failed) /* what is new and what is old is not known */
         return host_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
     luaL_checkstack(L, LUA_MINSTACK, "a break");
     push_row(L, reason);

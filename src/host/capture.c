@@ -7,12 +7,13 @@
  */
 #include <string.h>
 #include "host/capture.h"
+#include "ir/build.h"
 
-static void capture_off(lua_State *L, Capture *c)
+void host_capture_off(lua_State *L, Capture *c)
 {
     if (c->host->capture != c) return;
-    host_watch_off(L, &c->watch);
-    c->host->capture = NULL;
+    if (!c->outer) host_watch_off(L, &c->watch);
+    c->host->capture = c->outer;
     Tensor *ring = &c->trace.handles;
     while (ring->next != ring) {
         Tensor *t = ring->next;
@@ -21,8 +22,21 @@ static void capture_off(lua_State *L, Capture *c)
     }
     lua_pushnil(L);
     lua_rawsetp(L, LUA_REGISTRYINDEX, c);
+    if (c->outer) return;
     lua_pushnil(L);
     lua_rawsetp(L, LUA_REGISTRYINDEX, c->watch.guards);
+}
+
+Capture *host_capture_step(Capture *c)
+{
+    while (c->outer) c = c->outer;
+    return c;
+}
+
+bool host_capture_holds(const Capture *c, const Tensor *t)
+{
+    while (c && t->trace != &c->trace) c = c->outer;
+    return c != NULL;
 }
 
 static void capture_end(Owned *o)
@@ -30,6 +44,8 @@ static void capture_end(Owned *o)
     Capture *c = (Capture *)o;
     host_trace_end(&c->trace);
     vec_free(&c->states);
+    vec_free(&c->inputs);
+    vec_free(&c->results);
     base_map_free(&c->state_of);
     base_mem_free(c->args);
     host_watch_free(&c->watch);
@@ -37,14 +53,14 @@ static void capture_end(Owned *o)
 
 static int capture_close(lua_State *L)
 {
-    capture_off(L, lua_touserdata(L, 1));
+    host_capture_off(L, lua_touserdata(L, 1));
     return 0;
 }
 
 static int capture_gc(lua_State *L)
 {
     Capture *c = lua_touserdata(L, 1);
-    capture_off(L, c);
+    host_capture_off(L, c);
     host_disown(&c->owned);
     capture_end(&c->owned);
     return 0;
@@ -62,9 +78,8 @@ static int no_memory(Host *h)
 }
 
 /* The tensor's place in states; a new one becomes an input. */
-static CapturedState *state_at(lua_State *L, Host *h, int arg, Tensor *t)
+static CapturedState *state_at(lua_State *L, Host *h, Capture *c, int arg, Tensor *t)
 {
-    Capture *c = h->capture;
     uint64_t place;
     if (base_map_get(&c->state_of, (uintptr_t)t, &place)) return &c->states.at[place];
     int index = lua_absindex(L, arg), n = c->states.n;
@@ -73,7 +88,8 @@ static CapturedState *state_at(lua_State *L, Host *h, int arg, Tensor *t)
     lua_rawseti(L, -2, n + 1);
     lua_pop(L, 1);
     Shape s = host_tensor_shape(t);
-    Node *input = ir_input(c->trace.graph, INPUT_STATE, NULL, s.dtype, s.rank, s.dims);
+    Node *input = c->outer ? host_block_tensor(L, h, c, index, t)
+                           : ir_input(c->trace.graph, INPUT_STATE, NULL, s.dtype, s.rank, s.dims);
     CapturedState state = {t, input, input};
     if (!input) host_throw(L, h);
     if (!vec_push(&c->states, state) || !base_map_set(&c->state_of, (uintptr_t)t, (uint64_t)n)) {
@@ -83,29 +99,45 @@ static CapturedState *state_at(lua_State *L, Host *h, int arg, Tensor *t)
     return &c->states.at[n];
 }
 
+Node *host_capture_node_in(lua_State *L, Host *h, Capture *c, int arg, Tensor *t)
+{
+    return t->trace == &c->trace ? t->node : state_at(L, h, c, arg, t)->now;
+}
+
 Node *host_capture_node(lua_State *L, Host *h, int arg, Tensor *t)
 {
-    return t->trace == &h->capture->trace ? t->node : state_at(L, h, arg, t)->now;
+    return host_capture_node_in(L, h, h->capture, arg, t);
 }
 
 Node *host_capture_assign(lua_State *L, Host *h, int arg, Tensor *t, Node *value)
 {
-    if (t->trace == &h->capture->trace) {
-        for (int i = 0; i < h->capture->nargs; i++)
-            if (h->capture->args[i].tensor == t) h->capture->args[i].assigned = true;
+    Capture *c = h->capture;
+    if (t->trace == &c->trace) {
+        for (int i = 0; i < c->nargs; i++)
+            if (c->args[i].tensor == t) c->args[i].assigned = true;
         host_tensor_bind(t, t->trace, value);
         return value;
     }
-    CapturedState *s = state_at(L, h, arg, t);
-    return ir_assign(h->capture->trace.graph, s->input, value) < 0 ? NULL : (s->now = value);
+    CapturedState *s = state_at(L, h, c, arg, t);
+    if (c->outer) return s->now = value;
+    return ir_assign(c->trace.graph, s->input, value) < 0 ? NULL : (s->now = value);
 }
 
-Node *host_capture_rng(Host *h)
+Node *host_capture_rng(Capture *c)
 {
-    Capture *c = h->capture;
-    if (!c->rng) c->rng = ir_input(c->trace.graph, INPUT_STATE, "rng", DT_i64, 1, (const Dim[]){2});
-    return c->rng;
+    if (c->rng) return c->rng;
+    if (c->outer) return c->rng = host_block_rng(c);
+    return c->rng = ir_input(c->trace.graph, INPUT_STATE, "rng", DT_i64, 1, (const Dim[]){2});
 }
+
+Node *host_capture_effect(Capture *c)
+{
+    if (c->effect) return c->effect;
+    if (c->outer) return c->effect = host_block_effect(c);
+    return c->effect = ir_const(c->trace.graph, DT_i32, 0, NULL, 0);
+}
+
+int host_capture_stream(Capture *c) { return host_capture_step(c)->streams++; }
 
 /* Pushes the stand-in for argument i of the list at 2. */
 static void push_argument(lua_State *L, Host *h, Capture *c, int i)
@@ -157,8 +189,7 @@ static void take_outputs(lua_State *L, Host *h, Capture *c)
     }
 }
 
-/* Pushes the capture, not on yet, and the list of its states. */
-static Capture *capture_new(lua_State *L, Host *h)
+Capture *host_capture_new(lua_State *L, Host *h)
 {
     Capture *c = lua_newuserdatauv(L, sizeof *c, 0);
     memset(c, 0, sizeof *c);
@@ -218,7 +249,7 @@ static int capture(lua_State *L)
         lua_pushvalue(L, 7);
         lua_call(L, 1, 0);
     }
-    Capture *c = capture_new(L, h);
+    Capture *c = host_capture_new(L, h);
     lua_toclose(L, 8);
     c->args = base_mem_zero((size_t)nargs + 1, sizeof *c->args);
     if (!c->args) return host_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
@@ -235,7 +266,8 @@ static int capture(lua_State *L)
     host_guards_done(L, g, once);
     take_outputs(L, h, c);
     take_updates(L, h, c);
-    capture_off(L, c);
+    if (c->effect && ir_effect(c->trace.graph, c->effect) < 0) return host_throw(L, h);
+    host_capture_off(L, c);
     host_program_push(L, h, c, 9);
     lua_pushvalue(L, 7);
     return 2;

@@ -53,7 +53,7 @@ static void refuse_call(lua_State *L, lua_Debug *ar, const Watch *w, Break reaso
 static bool is_symbolic(lua_State *L, const Watch *w, int at)
 {
     const Tensor *t = host_tensor_at(L, w->host, at);
-    return t && t->trace == &w->host->capture->trace;
+    return t && host_capture_holds(w->host->capture, t);
 }
 
 static void check_value(lua_State *L, lua_Debug *ar, const Watch *w, const char *name)

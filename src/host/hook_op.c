@@ -90,7 +90,7 @@ static void check_key(const At *at, int table, int key)
 {
     const Tensor *t = host_tensor_at(at->L, at->w->host, key);
     if (!t || at->f->library || !lua_istable(at->L, table)) return;
-    if (t->trace == &at->w->host->capture->trace)
+    if (host_capture_holds(at->w->host->capture, t))
         refuse(at, BREAK_KEY, key, "a tensor as the key of a table");
 }
 

@@ -45,8 +45,8 @@ void host_watch_own(lua_State *L, Watch *w, int table, int value)
 const Tensor *host_watch_computed(lua_State *L, const Watch *w, int at)
 {
     const Tensor *t = host_tensor_at(L, w->host, at);
-    return t && t->node && t->trace == &w->host->capture->trace && t->node->op != OP_input ? t
-                                                                                           : NULL;
+    bool computed = t && t->node && t->node->op != OP_input;
+    return computed && host_capture_holds(w->host->capture, t) ? t : NULL;
 }
 
 /* Guards a raw field of the table on the top. Pushes the value. */

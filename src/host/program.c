@@ -172,6 +172,7 @@ static int prog_run(lua_State *L)
         lua_rawseti(L, 3, k + 1);
     }
     fill_inputs(L, h, p);
+    h->running = L;
     int status = exec_run(p->program, p->in, p->out);
     release(p->in, p->nin);
     if (status < 0) return host_throw(L, h);
@@ -228,6 +229,8 @@ static int prog_info(lua_State *L)
         {"kernels", info->kernels},
         {"steps", info->steps},
         {"dots", info->dots},
+        {"bodies", info->bodies},
+        {"blocks", info->blocks},
         {"arena_bytes", (int64_t)info->arena_bytes},
         {"bytes", (int64_t)info->bytes},
     };

@@ -50,6 +50,10 @@ static bool well_formed(const Ctx *cx, char kind, const int64_t *at)
         return axes_possible(at + 1, at[0]);
     case 'D':
         return dims_known(cx, at + 1, at[0]);
+    case 'S':
+        return at[0] != 0;
+    case 'G':
+        return at[0] >= 0;
     default:
         return true;
     }
@@ -117,6 +121,15 @@ void ir_attr_put_float(AttrBuf *b, double value)
     memcpy(&word, &value, sizeof word);
     ir_attr_put(b, word);
 }
+
+void ir_attr_put_text(Ctx *cx, AttrBuf *b, const char *text)
+{
+    const char *kept = base_intern(&cx->names, text, strlen(text));
+    if (!kept) base_fail(cx, SGL_ENOMEM, "out of memory for a text");
+    ir_attr_put(b, (int64_t)(intptr_t)kept);
+}
+
+const char *ir_attr_text(int64_t word) { return (const char *)(intptr_t)word; }
 
 void ir_attr_put_list(AttrBuf *b, int n, const int64_t *items)
 {

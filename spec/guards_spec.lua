@@ -106,6 +106,16 @@ local SCRIPTS = {
     local o = setmetatable({}, a)
     return function(x) return x * getmetatable(o).k end, function() setmetatable(o, b) end
   end, "^the metatable of o is another table$" },
+  { "a metamethod of arithmetic", function()
+    local meta = { __add = function() return 2 end }
+    local o = setmetatable({}, meta)
+    return function(x) return x * (o + 1) end, function() meta.__add = function() return 3 end end
+  end, "__add changed from the function" },
+  { "__call and __len", function()
+    local meta = { __call = function() return 2 end, __len = function() return 5 end }
+    local o = setmetatable({}, meta)
+    return function(x) return x * o() * #o end, function() meta.__len = function() return 3 end end
+  end, "__len changed from the function" },
   { "rawget", function()
     local o = { k = 2 }
     return function(x) return x * rawget(o, "k") end, function() o.k = 3 end

@@ -16,7 +16,7 @@ local function run_in_segments(path, ...)
   if not chunk then error(message, 0) end
   require "sgl"
   require "sgl.compile".in_segments = true
-  arg = { [0] = path, ... }
+  _G.arg = { [0] = path, ... }
   return xpcall(chunk, function(e) return debug.traceback(tostring(e), 2) end, ...)
 end
 

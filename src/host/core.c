@@ -23,6 +23,7 @@ int host_open_core(lua_State *L)
         lua_pushvalue(L, 1);
         luaL_setfuncs(L, LISTS[i], 1);
     }
+    host_purity_own(L, h);
     host_tensor_class(L, h);
     lua_setfield(L, 2, "Tensor");
     host_graph_class(L);

@@ -75,6 +75,8 @@ void host_watch_read(lua_State *L, Watch *w, const Frame *f, int at); /* the key
 void host_watch_upvalue(lua_State *L, Watch *w, int function, int index);
 void host_watch_length(lua_State *L, Watch *w, const Frame *f, int at);
 void host_watch_meta(lua_State *L, Watch *w, const Frame *f, int at);
+/* Which metamethod the table at `at` has for an event. */
+void host_watch_event(lua_State *L, Watch *w, const Frame *f, int at, const char *event);
 void host_watch_keys(lua_State *L, Watch *w, const Frame *f, int at);
 void host_watch_all(lua_State *L, Watch *w, const Frame *f, int at); /* keys and values */
 /* A computed tensor of this capture, not an input? */

@@ -162,6 +162,7 @@ static void watch_tables(lua_State *L, lua_Debug *ar, Watch *w, const Frame *f, 
         host_watch_read(L, w, f, 1);
         return;
     case C_READ_META:
+    case C_TEXT:
         host_watch_meta(L, w, f, 1);
         return;
     case C_LENGTH:
@@ -194,11 +195,12 @@ void host_hook_call(lua_State *L, lua_Debug *ar, Watch *w)
     const char *name;
     Frame *f = caller(L, w);
     lua_getinfo(L, "r", ar);
+    Purity purity = host_purity_of(w->host, lua_tocfunction(L, function), &name);
     if (is_own(L, w, function)) {
+        if (name) refuse_call(L, ar, w, BREAK_CALL, name);
         read_arguments(L, w, f, ar->ntransfer);
         return;
     }
-    Purity purity = host_purity_of(w->host, lua_tocfunction(L, function), &name);
     if (f && !f->library) {
         check_user_call(L, ar, w, purity, name);
         if (purity == C_RESUME) check_resume(L, ar, w, function, name);

@@ -17,13 +17,23 @@ enum {
     VM_SETI = 17,
     VM_SETFIELD = 18,
     VM_SELF = 20,
+    VM_MMBIN = 46,
+    VM_MMBINI = 47,
+    VM_MMBINK = 48,
+    VM_UNM = 49,
+    VM_BNOT = 50,
     VM_NOT = 51,
     VM_LEN = 52,
+    VM_CONCAT = 53,
+    VM_TBC = 55,
     VM_EQ = 57,
+    VM_LT = 58,
+    VM_LE = 59,
     VM_EQK = 60,
     VM_EQI = 61,
     VM_TEST = 66,
     VM_TESTSET = 67,
+    VM_CALL = 68,
     VM_TAILCALL = 69,
     VM_COUNT = 128,
 };
@@ -69,6 +79,8 @@ static void op_eq(const At *at)
 {
     if (at->f->library) return;
     int a = a_of(at->i) + 1, b = b_of(at->i) + 1;
+    host_watch_event(at->L, at->w, at->f, a, "__eq");
+    host_watch_event(at->L, at->w, at->f, b, "__eq");
     bool ta = is_tensor(at, a), tb = is_tensor(at, b);
     if (!ta && !tb) return;
     if (lua_isnil(at->L, ta ? b : a)) return;
@@ -160,8 +172,7 @@ static void op_self(const At *at)
 static void op_len(const At *at)
 {
     host_watch_length(at->L, at->w, at->f, b_of(at->i) + 1);
-    if (lua_istable(at->L, b_of(at->i) + 1) && !at->f->library)
-        host_watch_meta(at->L, at->w, at->f, b_of(at->i) + 1);
+    host_watch_event(at->L, at->w, at->f, b_of(at->i) + 1, "__len");
 }
 
 /* ---- writes */
@@ -180,11 +191,33 @@ static void op_setupval(const At *at)
     lua_settop(L, top);
 }
 
-/* The key is on the top, or nothing is. */
+/* Does a write to the table at t, the key on the top, end in one that was there before? Where the
+ * key is absent, __newindex may send it on. */
+static bool reaches_old(const At *at, int t)
+{
+    enum { MOST_TABLES = 32 };
+    lua_State *L = at->L;
+    int key = lua_gettop(L);
+    bool old = false;
+    lua_pushvalue(L, t);
+    for (int i = 0; i < MOST_TABLES && lua_istable(L, key + 1) && !old; i++) {
+        old = host_watch_old(L, at->w, at->f, key + 1);
+        lua_pushvalue(L, key);
+        if (old || lua_rawget(L, key + 1) != LUA_TNIL) break;
+        lua_settop(L, key + 1);
+        host_watch_event(L, at->w, at->f, key + 1, "__newindex");
+        if (luaL_getmetafield(L, key + 1, "__newindex") == LUA_TNIL) break;
+        lua_replace(L, key + 1);
+    }
+    lua_settop(L, key);
+    return old;
+}
+
+/* The key is on the top. */
 static void refuse_write(const At *at, int table, bool global)
 {
     lua_State *L = at->L;
-    if (at->w->once || !host_watch_old(L, at->w, at->f, table)) return;
+    if (at->w->once || !reaches_old(at, table)) return;
     const char *key = lua_type(L, -1) == LUA_TSTRING || lua_type(L, -1) == LUA_TNUMBER
                           ? lua_tostring(L, -1)
                           : luaL_typename(L, -1);
@@ -211,7 +244,6 @@ static void op_settable(const At *at)
     check_key(at, table, key);
     if (!lua_istable(at->L, table)) return;
     lua_pushvalue(at->L, key);
-    lua_tostring(at->L, -1);
     refuse_write(at, table, false);
 }
 
@@ -229,9 +261,52 @@ static void op_setfield(const At *at)
         refuse_write(at, a_of(at->i) + 1, false);
 }
 
+/* ---- metamethods: which there are is read as well */
+
+/* Events by the number that instructions have for them; the first arithmetic one is 6. */
+static const char *const EVENTS[] = {
+    [6] = "__add", "__sub",  "__mul", "__mod",  "__pow", "__div",
+    "__idiv",      "__band", "__bor", "__bxor", "__shl", "__shr",
+};
+enum { EVENT_COUNT = sizeof EVENTS / sizeof *EVENTS };
+
+static void read_event(const At *at, int reg, const char *event)
+{
+    host_watch_event(at->L, at->w, at->f, reg + 1, event);
+}
+
+static void op_mmbin(const At *at)
+{
+    const char *event = c_of(at->i) < EVENT_COUNT ? EVENTS[c_of(at->i)] : NULL;
+    if (!event) return;
+    read_event(at, a_of(at->i), event);
+    if (op_of(at->i) == VM_MMBIN) read_event(at, b_of(at->i), event);
+}
+
+static void op_unary(const At *at)
+{
+    read_event(at, b_of(at->i), op_of(at->i) == VM_UNM ? "__unm" : "__bnot");
+}
+
+static void op_concat(const At *at)
+{
+    for (int k = 0; k < b_of(at->i); k++) read_event(at, a_of(at->i) + k, "__concat");
+}
+
+static void op_order(const At *at)
+{
+    const char *event = op_of(at->i) == VM_LT ? "__lt" : "__le";
+    read_event(at, a_of(at->i), event);
+    read_event(at, b_of(at->i), event);
+}
+
+static void op_close(const At *at) { read_event(at, a_of(at->i), "__close"); }
+static void op_call(const At *at) { read_event(at, a_of(at->i), "__call"); }
+
 /* The frame of the callee replaces this one: the line is kept for messages. */
 static void op_tailcall(const At *at)
 {
+    op_call(at);
     if (at->f->library) return;
     lua_getinfo(at->L, "Sl", at->ar);
     Ctx *cx = at->w->host->cx;
@@ -249,7 +324,12 @@ static void (*const ACTIONS[VM_COUNT])(const At *) = {
     [VM_LEN] = op_len,           [VM_EQ] = op_eq,
     [VM_EQK] = op_eq_constant,   [VM_EQI] = op_eq_constant,
     [VM_TEST] = op_test,         [VM_TESTSET] = op_testset,
-    [VM_TAILCALL] = op_tailcall,
+    [VM_CALL] = op_call,         [VM_TAILCALL] = op_tailcall,
+    [VM_MMBIN] = op_mmbin,       [VM_MMBINI] = op_mmbin,
+    [VM_MMBINK] = op_mmbin,      [VM_UNM] = op_unary,
+    [VM_BNOT] = op_unary,        [VM_CONCAT] = op_concat,
+    [VM_LT] = op_order,          [VM_LE] = op_order,
+    [VM_TBC] = op_close,
 };
 
 void host_hook_op(lua_State *L, lua_Debug *ar, Watch *w, Instruction i)

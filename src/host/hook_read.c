@@ -140,6 +140,21 @@ void host_watch_meta(lua_State *L, Watch *w, const Frame *f, int at)
     lua_settop(L, top);
 }
 
+void host_watch_event(lua_State *L, Watch *w, const Frame *f, int at, const char *event)
+{
+    int top = lua_gettop(L);
+    if (lua_type(L, at) != LUA_TTABLE) return;
+    host_watch_meta(L, w, f, at);
+    if (!host_push_fields(L, at) && lua_getmetatable(L, top + 1) &&
+        host_watch_old(L, w, f, top + 2)) {
+        lua_pushstring(L, event);
+        lua_pushstring(L, event);
+        lua_rawget(L, top + 2);
+        host_guard_add(L, w->guards, GUARD_FIELD, top + 2, NULL, false);
+    }
+    lua_settop(L, top);
+}
+
 void host_watch_keys(lua_State *L, Watch *w, const Frame *f, int at)
 {
     if (!host_watch_old(L, w, f, at)) return;

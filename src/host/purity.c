@@ -19,7 +19,7 @@ static const Known LIST[] = {
     {"ipairs", C_PURE},
     {"load", C_PURE},
     {"next", C_NEXT},
-    {"pairs", C_PURE},
+    {"pairs", C_READ_META},
     {"pcall", C_PURE},
     {"rawequal", C_PURE},
     {"rawget", C_READ_AT},
@@ -145,6 +145,15 @@ static const struct {
 };
 enum { HIDDEN_COUNT = sizeof HIDDEN / sizeof *HIDDEN };
 
+/* Functions of the engine that read or change more than tensors. */
+static const struct {
+    const char *name, *shown;
+} OWN[] = {
+    {"knob", "sgl.config"}, {"knobs", "sgl.config"},   {"memory", "sgl.memory"},
+    {"clock", "the clock"}, {"read", "a file reader"}, {"write", "a file writer"},
+};
+enum { OWN_COUNT = sizeof OWN / sizeof *OWN };
+
 /* Takes the function on the top of the stack. Several wrong entries would hide each other: the
  * first one stays. */
 static void note(lua_State *L, Host *h, uint64_t place)
@@ -177,11 +186,23 @@ void host_purity_open(lua_State *L, Host *h)
     lua_settop(L, top);
 }
 
+void host_purity_own(lua_State *L, Host *h)
+{
+    for (int i = 0; i < OWN_COUNT; i++) {
+        lua_getfield(L, -1, OWN[i].name);
+        note(L, h, (uint64_t)(LISTED + HIDDEN_COUNT + i));
+    }
+}
+
 Purity host_purity_of(const Host *h, lua_CFunction f, const char **name)
 {
     uint64_t i;
     *name = NULL;
     if (!base_map_get(&h->purity, (uintptr_t)f, &i)) return C_UNKNOWN;
+    if (i >= LISTED + HIDDEN_COUNT) {
+        *name = OWN[i - LISTED - HIDDEN_COUNT].shown;
+        return C_UNKNOWN;
+    }
     if (i >= LISTED) return HIDDEN[i - LISTED].purity;
     *name = LIST[i].full;
     return LIST[i].purity;

@@ -128,7 +128,7 @@ describe("sgl.assert", function()
       line = debug.getinfo(1, "l").currentline + 1
       sgl.assert(y:lt(10), "y stays small")
       return y
-    end)
+    end, { effects = "once" })
     assert.are.same({ 2.0, 4.0 }, f(sgl.tensor { 1.0, 2.0 }):tolist())
     local e = error_of(f, sgl.tensor { 1.0, 5.0 })
     assert.are.equal("SGL_EASSERT", e.code)
@@ -178,7 +178,7 @@ describe("sgl.assert", function()
         sgl.assert(v:lt(3), "small")
         return c + v
       end, 0.0, x))
-    end)
+    end, { effects = "once" })
     local e = error_of(f, sgl.tensor { 1.0, 3.0 })
     assert.is_truthy(e.message:find("^small %([^()]*:" .. line .. "%)$"))
   end)

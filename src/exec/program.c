@@ -10,23 +10,8 @@
 #include <string.h>
 #include "base/clock.h"
 #include "exec/program_type.h"
-
-typedef struct ExecSlot {
-    ExecHooks hooks;
-} ExecSlot;
-
-int exec_hooks_set(Ctx *cx, ExecHooks hooks)
-{
-    ExecSlot *slot = cx->slot[CTX_EXEC];
-    if (!slot) {
-        slot = base_mem_zero(1, sizeof *slot);
-        if (!slot) return base_fail(cx, SGL_ENOMEM, "no memory for hooks");
-        cx->slot[CTX_EXEC] = slot;
-        cx->slot_free[CTX_EXEC] = base_mem_free;
-    }
-    slot->hooks = hooks;
-    return SGL_OK;
-}
+#include "exec/slot.h"
+#include "exec/tell.h"
 
 static ExecHooks hooks_of(const Ctx *cx)
 {
@@ -90,8 +75,11 @@ static int lower(Program *p)
 {
     const Schedule *s = p->schedule;
     int code = SGL_OK;
-    for (int i = 0; i < s->groups.n && code == SGL_OK; i++)
+    for (int i = 0; i < s->groups.n && code == SGL_OK; i++) {
+        int first = p->steps.n;
         code = kern_lower(s, i, &p->arena, &p->steps);
+        if (code == SGL_OK) exec_group_tell(p, i, first);
+    }
     return code == SGL_OK ? add_copies(p) : code;
 }
 
@@ -115,6 +103,7 @@ static void count(Program *p, double start)
     const Schedule *s = p->schedule;
     ProgramInfo *info = &p->info;
     for (int i = 0; i < s->graph->nodes.n; i++) info->nodes += s->group_of[i] >= 0;
+    info->fusion_ratio = exec_fusion_ratio(s);
     for (int i = 0; i < s->groups.n; i++) info->groups += s->groups.at[i].kind != GROUP_ALIAS;
     for (int i = 0; i < p->steps.n; i++) {
         info->kernels += p->steps.at[i].kind == STEP_KERNEL;
@@ -141,10 +130,9 @@ static int check_static(const Graph *g)
     return SGL_OK;
 }
 
-Program *exec_compile(Graph *g)
+static Program *compile(Graph *g)
 {
     double start = base_clock();
-    if (!g) return NULL;
     Ctx *cx = g->cx;
     ExecHooks hooks = hooks_of(cx);
     Program *p = NULL;
@@ -163,6 +151,26 @@ Program *exec_compile(Graph *g)
         return NULL;
     }
     count(p, start);
+    return p;
+}
+
+Program *exec_compile(Graph *g)
+{
+    if (!g) return NULL;
+    Ctx *cx = g->cx;
+    int backend = exec_backend_chosen(cx);
+    if (exec_lifecycle_ready(cx, backend) < 0) {
+        ir_graph_free(g);
+        return NULL;
+    }
+    ObsSpan span = obs_span_begin(cx);
+    obs_event(cx, OBS_compile_start, -1, OBS_TEXT("backend", exec_backend(cx)->name),
+              OBS_INT("nodes", g->nodes.n));
+    Program *p = compile(g);
+    exec_compile_tell(cx, p, "none", obs_span_ms(&span));
+    if (p && exec_lifecycle_state(cx, backend) != BACKEND_COMPILED)
+        exec_lifecycle_move(cx, backend, BACKEND_COMPILED);
+    obs_span_end(cx, &span);
     return p;
 }
 
@@ -274,14 +282,20 @@ static int run_step(Program *p, int i)
 int exec_run(Program *p, Storage *const *in, Storage **out)
 {
     ExecHooks hooks = hooks_of(p->cx);
+    bool told = obs_sample(p->cx, OBS_run_end), steps = obs_wanted(p->cx, OBS_step_end);
+    ObsSpan span = {0};
+    if (told || steps) span = obs_span_begin(p->cx);
     int code = bind(p, in);
     for (int i = 0; i < p->steps.n && code >= 0; i++) {
-        double start = hooks.step ? base_clock() : 0;
+        bool tell = steps && obs_sample(p->cx, OBS_step_end);
+        double start = hooks.step || tell ? base_clock() : 0;
         code = run_step(p, i);
         if (hooks.step && code >= 0) hooks.step(hooks.arg, p, i, base_clock() - start);
+        if (tell) exec_step_tell(p, i, base_clock() - start);
     }
-    if (code < 0) return code;
-    for (int k = 0; k < exec_program_graph(p)->outputs.n; k++)
+    for (int k = 0; k < exec_program_graph(p)->outputs.n && code >= 0; k++)
         out[k] = exec_storage_ref(p->kept[k]);
-    return SGL_OK;
+    if (told && code >= 0) exec_run_tell(p, obs_span_ms(&span));
+    if (told || steps) obs_span_end(p->cx, &span);
+    return code < 0 ? code : SGL_OK;
 }

@@ -12,6 +12,7 @@ typedef struct ProgramInfo {
     int nodes, groups, kernels, steps, dots;
     size_t arena_bytes;          /* peak memory of a run beside inputs and outputs */
     size_t bytes;                /* memory the program itself holds, arena included */
+    double fusion_ratio;         /* share of the ops computed together with others, 0 to 1 */
     double compile_seconds;
     PassTimes passes;
 } ProgramInfo;

@@ -7,11 +7,17 @@
  */
 #include <string.h>
 #include "host/capture.h"
+#include "host/events.h"
 
 static void capture_off(lua_State *L, Capture *c)
 {
     if (c->host->capture != c) return;
     c->host->capture = NULL;
+    const Graph *g = c->trace.graph;
+    obs_event(c->host->cx, OBS_capture_end, obs_span_ms(&c->span), OBS_TEXT("file", c->end.file),
+              OBS_INT("line", c->end.line), OBS_BOOL("ok", c->whole), OBS_INT("nodes", g->nodes.n),
+              OBS_INT("inputs", c->nargs), OBS_INT("outputs", g->outputs.n),
+              OBS_INT("states", c->states.n));
     Tensor *ring = &c->trace.handles;
     while (ring->next != ring) {
         Tensor *t = ring->next;
@@ -32,7 +38,13 @@ static void capture_end(Owned *o)
 
 static int capture_close(lua_State *L)
 {
-    capture_off(L, lua_touserdata(L, 1));
+    Capture *c = lua_touserdata(L, 1);
+    Ctx *cx = c->host->cx;
+    capture_off(L, c);
+    if (exec_lifecycle_state(cx, c->backend) == BACKEND_CAPTURING)
+        exec_lifecycle_move(cx, c->backend, c->before);
+    obs_span_end(cx, &c->span);
+    host_events_flush(L, c->host);
     return 0;
 }
 
@@ -179,6 +191,15 @@ bool host_capture_position(lua_State *L, lua_Debug *frame, SrcPos *out)
     return true;
 }
 
+/* A hook of on_graph_capture may capture in turn: then the backend is capturing already. */
+static void lifecycle_capture(lua_State *L, Host *h, Capture *c)
+{
+    c->backend = exec_backend_chosen(h->cx);
+    if (exec_lifecycle_ready(h->cx, c->backend) < 0) host_throw(L, h);
+    c->before = exec_lifecycle_state(h->cx, c->backend);
+    if (c->before != BACKEND_CAPTURING) exec_lifecycle_move(h->cx, c->backend, BACKEND_CAPTURING);
+}
+
 /* core.capture(fn, args, names?, user_fn?) -> program. user_fn is what fn calls, for positions. */
 static int capture(lua_State *L)
 {
@@ -192,16 +213,23 @@ static int capture(lua_State *L)
         return host_raise(L, SGL_ESTATE, NULL, "capture: another step is being captured");
     luaL_checkstack(L, nargs + LUA_MINSTACK, "too many arguments");
     Capture *c = capture_new(L, h);
-    lua_toclose(L, 4);
-    h->capture = c;
     c->nargs = nargs;
     c->end = end;
+    c->span = obs_span_begin(h->cx);
+    lua_toclose(L, 4);
+    lifecycle_capture(L, h, c);
+    obs_event(h->cx, OBS_capture_start, -1, OBS_TEXT("file", end.file), OBS_INT("line", end.line),
+              OBS_INT("inputs", nargs));
+    host_events_flush(L, h);
+    h->capture = c;
     c->trace.graph->src = host_src(L, h);
     lua_pushvalue(L, 1);
     for (int i = 1; i <= nargs; i++) push_argument(L, h, c, i);
     lua_call(L, nargs, 1);
     take_outputs(L, h, c);
+    c->whole = true;
     capture_off(L, c);
+    host_events_graph(L, h, c->trace.graph, 2);
     return host_program_push(L, h, c, 5);
 }
 

@@ -6,7 +6,9 @@
  */
 #ifndef SGL_HOST_CAPTURE_H
 #define SGL_HOST_CAPTURE_H
+#include "exec/lifecycle.h"
 #include "host/trace.h"
+#include "obs/obs.h"
 
 typedef struct CapturedState { Tensor *tensor; Node *input, *now; } CapturedState;
 
@@ -19,6 +21,10 @@ typedef struct Capture {
     Node *rng;                 /* the hidden input {seed, counter}; NULL: nothing was drawn */
     int streams;               /* drawn so far */
     int nargs;
+    ObsSpan span;              /* of the capture and its compilation */
+    bool whole;                /* the function returned, nothing was raised */
+    int backend;               /* what it is captured for */
+    BackendState before;       /* of the backend */
     SrcPos end;                /* last line of the user's function; file NULL: unknown */
 } Capture;
 

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 #include "host/capture.h"
+#include "host/events.h"
 
 static const char ERROR[] = "sgl.error";
 
@@ -75,6 +76,7 @@ int host_throw(lua_State *L, Host *h)
     base_err_clear(&h->cx->err);
     if (!e.code) e.code = SGL_EINTERN;
     if (e.code == SGL_EINTR) host_interrupt_taken(L, h);
+    host_events_flush(L, h);
     lua_pushstring(L, *e.text ? e.text : base_err_sentence(e.code));
     return raise_top(L, e.code, e.hint);
 }

@@ -25,6 +25,7 @@ typedef struct Host {
     struct Trace *pending;     /* operations recorded outside a capture; NULL: none */
     struct Capture *capture;   /* the capture that is on; NULL: none */
     struct Cache *cache;       /* programs made of pending operations */
+    struct Events *events;     /* on their way to Lua's callbacks */
     uint64_t last_cut;         /* tensors with smaller ids lost the history they were in */
     int64_t rng_seed, rng_counter;
     int64_t hinted;            /* bytes of storage the collector was told of */
@@ -63,7 +64,8 @@ void host_push_type(lua_State *L, const Shape *s); /* "f32[2, 3]" */
 
 /* The functions of sgl.core, by the file that holds them; core.c puts them together. */
 extern const luaL_Reg HOST_ERROR[], HOST_MAKE[], HOST_READ[], HOST_APPLY[], HOST_GRAD[],
-    HOST_RNG[], HOST_CAPTURE[], HOST_GRAPH[], HOST_INFO[], HOST_TABLES[], HOST_IO[];
+    HOST_RNG[], HOST_CAPTURE[], HOST_GRAPH[], HOST_INFO[], HOST_TABLES[], HOST_IO[],
+    HOST_KNOBS[], HOST_EVENTS[];
 extern const luaL_Reg HOST_TENSOR_META[], HOST_TENSOR_METHODS[], HOST_READ_METHODS[];
 void host_open_error(lua_State *L);
 void host_open_ops(lua_State *L);          /* (methods, metatable, host): adds the operators */
@@ -77,6 +79,7 @@ int host_open_core(lua_State *L);          /* module sgl.core */
 void host_interrupt_arm(lua_State *L, bool on);   /* of the interpreter: installs the handler */
 void host_interrupt_taken(lua_State *L, Host *h); /* the request is being answered */
 void host_interrupt_check(lua_State *L, Host *h); /* raises if there is one */
+void host_interrupt_again(void);                  /* it was caught where it must not end */
 void host_interrupt_watch(Ctx *cx);               /* programs of this context; NULL: none */
 
 /* loader.c, line.c */

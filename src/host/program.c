@@ -8,6 +8,7 @@
 #include "exec/program.h"
 #include "host/capture.h"
 #include "host/debug.h"
+#include "host/events.h"
 #include "host/graph.h"
 
 typedef struct Prog {
@@ -149,6 +150,7 @@ static int prog_run(lua_State *L)
     }
     host_trace_idle(h);
     host_hint_memory(L, h);
+    host_events_flush(L, h);
     return 1;
 }
 
@@ -201,6 +203,8 @@ static int prog_info(lua_State *L)
         lua_pushinteger(L, FIELDS[i].value);
         lua_setfield(L, -2, FIELDS[i].name);
     }
+    lua_pushnumber(L, info->fusion_ratio);
+    lua_setfield(L, -2, "fusion_ratio");
     lua_pushnumber(L, info->compile_seconds * 1e3);
     lua_setfield(L, -2, "compile_ms");
     push_passes(L, &info->passes);

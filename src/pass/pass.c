@@ -3,6 +3,7 @@
 #include <string.h>
 #include "base/clock.h"
 #include "ir/verify.h"
+#include "obs/obs.h"
 #include "pass/pass.h"
 
 const Pass PASSES[] = {
@@ -26,7 +27,10 @@ static int run_one(const Pass *pass, PassState *st, PassTimes *times)
     double start = base_clock();
     int status = pass->run(st);
     if (status < 0) return status;
-    note_time(times, pass->name, base_clock() - start, st->graph->nodes.n);
+    double seconds = base_clock() - start;
+    note_time(times, pass->name, seconds, st->graph->nodes.n);
+    obs_event(st->cx, OBS_pass_end, seconds * 1e3, OBS_TEXT("pass", pass->name),
+              OBS_INT("nodes", st->graph->nodes.n));
     return st->cx->knobs.value[KNOB_verify] ? ir_verify(st->graph) : SGL_OK;
 }
 

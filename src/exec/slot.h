@@ -1,0 +1,13 @@
+/* slot.h: what exec/ keeps in a context.
+ */
+#ifndef SGL_EXEC_SLOT_H
+#define SGL_EXEC_SLOT_H
+#include "exec/lifecycle.h"
+
+typedef struct ExecSlot {
+    ExecHooks hooks;
+    BackendState state[BACKEND_COUNT];
+} ExecSlot;
+
+ExecSlot *exec_slot(Ctx *cx);               /* made at first use; NULL: no memory */
+#endif

@@ -1,0 +1,16 @@
+/* tell.h: what compiling and running tell of themselves as events (obs/event.def).
+ */
+#ifndef SGL_EXEC_TELL_H
+#define SGL_EXEC_TELL_H
+#include "exec/program.h"
+#include "obs/obs.h"
+
+/* p is ready, or NULL: it could not be made. `cache`: where it was found, or "none". */
+void exec_compile_tell(Ctx *cx, const Program *p, const char *cache, double ms);
+/* The share of the ops (nodes with inputs) that have company in their group, 0 to 1. */
+double exec_fusion_ratio(const Schedule *s);
+/* The group was lowered to the steps from `first` on. */
+void exec_group_tell(const Program *p, int group, int first);
+void exec_step_tell(const Program *p, int step, double seconds);
+void exec_run_tell(const Program *p, double ms);
+#endif

@@ -11,7 +11,7 @@ local core = require "sgl.core"
 local raise = core.raise
 
 local GRAPH = "graph_capture"
-local listeners = {}                    -- by event: a list
+local listeners = {}                    -- by event: a list; replaced, never changed
 
 local function place_of(fn)
   local info = type(fn) == "function" and debug.getinfo(fn, "S")
@@ -37,34 +37,34 @@ local function failed(listener, e)
   end
 end
 
-local function call(listener, ...)
-  listener.calls = listener.calls + 1
-  local ok, e = pcall(listener.fn, ...)
-  if not ok then failed(listener, e) end
-end
-
--- A copy of the list, so that a callback may take itself off.
-local function tell(event, ...)
-  for _, listener in ipairs(table.move(listeners[event] or {}, 1, #(listeners[event] or {}), 1, {}))
-  do
-    if listener.open then call(listener, ...) end
+local function tell(list, a, b)
+  for i = 1, #list do
+    local listener = list[i]
+    if listener.open then
+      listener.calls = listener.calls + 1
+      local ok, e = pcall(listener.fn, a, b)
+      if not ok then failed(listener, e) end
+    end
   end
 end
 
-local function deliver(e) tell(e.event, e) end
+local function deliver(e)
+  local list = listeners[e.event]
+  if list then tell(list, e) end
+end
 
 local function deliver_graph(graph, inputs)
-  tell(GRAPH, graph, table.move(inputs, 1, #inputs, 1, {}))
+  tell(listeners[GRAPH], graph, table.move(inputs, 1, #inputs, 1, {}))
 end
 
 -- Tells the engine which events anybody wants.
 local function update()
   local names = {}
-  for name, list in pairs(listeners) do
-    if name ~= GRAPH and #list > 0 then names[#names + 1] = name end
+  for name in pairs(listeners) do
+    if name ~= GRAPH then names[#names + 1] = name end
   end
   core.listen(deliver, names)
-  core.on_graph(listeners[GRAPH] and #listeners[GRAPH] > 0 and deliver_graph or nil)
+  core.on_graph(listeners[GRAPH] and deliver_graph)
 end
 
 local Listener = {}
@@ -84,10 +84,11 @@ api.method(Listener, "off", {
 }, function(self)
   if not self.open then return end
   self.open = false
-  local list = listeners[self.event]
-  for i = #list, 1, -1 do
-    if list[i] == self then table.remove(list, i) end
+  local others = {}
+  for _, listener in ipairs(listeners[self.event]) do
+    if listener ~= self then others[#others + 1] = listener end
   end
+  listeners[self.event] = #others > 0 and others or nil
   update()
 end)
 
@@ -97,8 +98,9 @@ Listener.__close = Listener.off
 local function listen(event, fn)
   local listener = setmetatable(
     { event = event, fn = fn, calls = 0, errors = 0, open = true }, Listener)
-  listeners[event] = listeners[event] or {}
-  table.insert(listeners[event], listener)
+  local list = table.move(listeners[event] or {}, 1, #(listeners[event] or {}), 1, {})
+  list[#list + 1] = listener
+  listeners[event] = list
   update()
   return listener
 end

@@ -10,7 +10,7 @@
 #include "exec/lifecycle.h"
 #include "host/graph.h"
 
-enum { QUEUE_MAX = 1 << 16 };
+enum { QUEUE_MAX = 1 << 16, SPARE_MAX = 64 };
 
 /* Their addresses are keys in the registry. */
 static const char LISTENER, GRAPH_HOOK;
@@ -26,13 +26,24 @@ typedef struct Events {
     bool telling, hooked;
     bool interrupted; /* a callback ended with the Ctrl-C that is meant for the script */
     int64_t dropped;
-    VEC(Queued *) queue;
+    VEC(Queued *) queue, spare;
 } Events;
+
+static Queued *queued_new(Events *ev)
+{
+    if (ev->spare.n) return vec_pop(&ev->spare);
+    return ev->queue.n < QUEUE_MAX ? base_mem_alloc(sizeof(Queued)) : NULL;
+}
+
+static void queued_free(Events *ev, Queued *q)
+{
+    if (ev->spare.n == SPARE_MAX || !vec_push(&ev->spare, q)) base_mem_free(q);
+}
 
 static void on_event(void *arg, const ObsEvent *e)
 {
     Events *ev = arg;
-    Queued *q = ev->queue.n < QUEUE_MAX ? base_mem_alloc(sizeof *q) : NULL;
+    Queued *q = queued_new(ev);
     if (!q || !vec_push(&ev->queue, q)) {
         base_mem_free(q);
         ev->dropped++;
@@ -58,7 +69,9 @@ void host_events_close(Host *h)
     Events *ev = h->events;
     if (!ev) return;
     for (int i = 0; i < ev->queue.n; i++) base_mem_free(ev->queue.at[i]);
+    for (int i = 0; i < ev->spare.n; i++) base_mem_free(ev->spare.at[i]);
     vec_free(&ev->queue);
+    vec_free(&ev->spare);
     base_mem_free(ev);
     h->events = NULL;
 }
@@ -102,9 +115,11 @@ static void set_id(lua_State *L, const char *key, uint64_t id)
     lua_setfield(L, -2, key);
 }
 
+/* Frequent ones stay small: their weight instead of the spans. */
 static void push_event(lua_State *L, const ObsEvent *e, int table)
 {
-    lua_createtable(L, 0, e->n + 6);
+    bool often = OBS_EVENTS[e->id].pace == OBS_OFTEN;
+    lua_createtable(L, 0, e->n + (often ? 5 : 6));
     for (int i = 0; i < e->n; i++) {
         push_field(L, &e->field[i]);
         lua_setfield(L, -2, e->field[i].name);
@@ -113,17 +128,19 @@ static void push_event(lua_State *L, const ObsEvent *e, int table)
     lua_pushstring(L, OBS_EVENTS[e->id].name);
     lua_setfield(L, -2, "event");
     set_id(L, "trace", e->trace);
-    set_id(L, "span", e->span);
-    set_id(L, "parent", e->parent);
     lua_pushnumber(L, e->time);
     lua_setfield(L, -2, "time");
     if (e->ms >= 0) {
         lua_pushnumber(L, e->ms);
         lua_setfield(L, -2, "ms");
     }
-    if (OBS_EVENTS[e->id].pace != OBS_OFTEN) return;
-    lua_pushnumber(L, e->weight);
-    lua_setfield(L, -2, "weight");
+    if (often) {
+        lua_pushnumber(L, e->weight);
+        lua_setfield(L, -2, "weight");
+        return;
+    }
+    set_id(L, "span", e->span);
+    set_id(L, "parent", e->parent);
 }
 
 /* Is the value on the top an error object of ours with that code? Others may have metamethods that
@@ -179,7 +196,7 @@ void host_events_flush(lua_State *L, Host *h)
     ev->telling = false;
     for (int i = 0; i < n; i++) {
         luaL_unref(L, LUA_REGISTRYINDEX, ev->queue.at[i]->table);
-        base_mem_free(ev->queue.at[i]);
+        queued_free(ev, ev->queue.at[i]);
     }
     ev->queue.n -= n;
     for (int i = 0; i < ev->queue.n; i++) ev->queue.at[i] = ev->queue.at[n + i];

@@ -72,10 +72,26 @@ static int choice_find(const char *values, const char *text, size_t n)
     return -1;
 }
 
+/* The choice closest to the n bytes at text, or NULL; *length is that of the choice. */
+static const char *choice_near(const char *values, const char *text, size_t n, size_t *length)
+{
+    char word[NAME_MAX_BYTES], choice[NAME_MAX_BYTES];
+    const char *at, *one = choice;
+    snprintf(word, sizeof word, "%.*s", (int)n, text);
+    for (int i = 0; (at = choice_at(values, i, length)); i++) {
+        snprintf(choice, sizeof choice, "%.*s", (int)*length, at);
+        if (base_str_nearest(word, &one, 1)) return at;
+    }
+    return NULL;
+}
+
 static int no_choice(KnobId id, const char *shown, const char *text, size_t n, Err *e)
 {
-    return base_err_set(e, SGL_EKNOB, "%s: '%.*s' is none of the choices %s", shown, (int)n, text,
-                        KNOBS[id].values);
+    size_t length = 0;
+    const char *near = choice_near(KNOBS[id].values, text, n, &length);
+    return base_err_set(e, SGL_EKNOB, "%s: '%.*s' is none of the choices %s%s%.*s%s", shown, (int)n,
+                        text, KNOBS[id].values, near ? " (did you mean '" : "", (int)length,
+                        near ? near : "", near ? "'?)" : "");
 }
 
 static int set_choice(Knobs *k, KnobId id, const char *shown, const char *text, Err *e)
@@ -86,9 +102,13 @@ static int set_choice(Knobs *k, KnobId id, const char *shown, const char *text, 
     return SGL_OK;
 }
 
+/* A switch, 0 or 1, may also be said as in Lua and YAML. */
 static int set_int(Knobs *k, KnobId id, const char *shown, const char *text, Err *e)
 {
     char *end;
+    bool is_switch = KNOBS[id].lo == 0 && KNOBS[id].hi == 1;
+    if (is_switch && strcmp(text, "true") == 0) text = "1";
+    if (is_switch && strcmp(text, "false") == 0) text = "0";
     errno = 0;
     long long v = strtoll(text, &end, 10);
     if (end == text || *end)

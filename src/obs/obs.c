@@ -141,7 +141,8 @@ bool obs_sample(Ctx *cx, ObsId id)
 
 static uint64_t new_id(Obs *o)
 {
-    uint64_t id = base_hash(o->seed, &(uint64_t){++o->serial}, sizeof o->serial);
+    o->serial++;
+    uint64_t id = base_hash(o->seed, &o->serial, sizeof o->serial);
     return id ? id : 1;
 }
 

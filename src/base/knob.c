@@ -161,6 +161,7 @@ static int set_text(Knobs *k, KnobId id, const char *shown, const char *text, Er
     if (copy) memcpy(copy, text, n + 1);
     base_mem_free(k->text[id]);
     k->text[id] = copy;
+    k->value[id]++;
     return SGL_OK;
 }
 

@@ -46,7 +46,8 @@ typedef enum KnobFrom {
 const char *base_knob_from_name(KnobFrom from);            /* "file", "environment" … */
 
 typedef struct Knobs {
-    int64_t value[KNOB_COUNT];     /* of a CHOICE its index, of a SET a bit a member */
+    int64_t value[KNOB_COUNT];     /* of a CHOICE its index, of a SET a bit a member, of a TEXT
+                                      how often it was set */
     char *text[KNOB_COUNT];        /* of a TEXT; owned; NULL: empty */
     uint8_t from[KNOB_COUNT];      /* KnobFrom */
 } Knobs;

@@ -12,6 +12,7 @@
 #include "exec/program_type.h"
 #include "exec/slot.h"
 #include "exec/tell.h"
+#include "exec/warm.h"
 
 static ExecHooks hooks_of(const Ctx *cx)
 {
@@ -130,11 +131,22 @@ static int check_static(const Graph *g)
     return SGL_OK;
 }
 
+/* By the passes, or from the disk what they gave before; `key` is then this graph's. Takes g. */
+static Schedule *schedule(Graph *g, ProgramInfo *info, Str *key)
+{
+    ExecHooks hooks = hooks_of(g->cx);
+    bool wanted = exec_warm_wanted(g) && exec_warm_key(g, key);
+    Schedule *s = wanted ? exec_warm_load(g, key, &hooks, &info->passes) : NULL;
+    info->cache = s ? "disk" : "none";
+    if (s || !wanted) base_str_clear(key);
+    return s ? s : pass_run(g, NULL, &info->passes, hooks.pass, hooks.arg);
+}
+
 static Program *compile(Graph *g)
 {
     double start = base_clock();
     Ctx *cx = g->cx;
-    ExecHooks hooks = hooks_of(cx);
+    Str key = {0};
     Program *p = NULL;
     if (check_static(g) == SGL_OK && !(p = base_mem_zero(1, sizeof *p)))
         base_fail(cx, SGL_ENOMEM, "no memory for a program");
@@ -144,14 +156,22 @@ static Program *compile(Graph *g)
     }
     p->cx = cx;
     p->backend = exec_backend(cx);
-    p->schedule = pass_run(g, NULL, &p->info.passes, hooks.pass, hooks.arg);
+    p->schedule = schedule(g, &p->info, &key);
     if (!p->schedule || lower(p) < 0 || allocate(p) < 0 ||
         (p->backend->prepare && p->backend->prepare(cx, &p->steps, &p->state) < 0)) {
         exec_program_free(p);
-        return NULL;
+        p = NULL;
     }
-    count(p, start);
+    if (p && key.n) exec_warm_store(p->schedule, &key);
+    base_str_free(&key);
+    if (p) count(p, start);
     return p;
+}
+
+static void has_compiled(Ctx *cx, int backend)
+{
+    if (exec_lifecycle_state(cx, backend) != BACKEND_COMPILED)
+        exec_lifecycle_move(cx, backend, BACKEND_COMPILED);
 }
 
 Program *exec_compile(Graph *g)
@@ -167,11 +187,16 @@ Program *exec_compile(Graph *g)
     obs_event(cx, OBS_compile_start, -1, OBS_TEXT("backend", exec_backend(cx)->name),
               OBS_INT("nodes", g->nodes.n));
     Program *p = compile(g);
-    exec_compile_tell(cx, p, "none", obs_span_ms(&span));
-    if (p && exec_lifecycle_state(cx, backend) != BACKEND_COMPILED)
-        exec_lifecycle_move(cx, backend, BACKEND_COMPILED);
+    exec_compile_tell(cx, p, false, obs_span_ms(&span));
+    if (p) has_compiled(cx, backend);
     obs_span_end(cx, &span);
     return p;
+}
+
+void exec_compile_found(Program *p, double ms)
+{
+    exec_compile_tell(p->cx, p, true, ms);
+    has_compiled(p->cx, exec_backend_chosen(p->cx));
 }
 
 void exec_program_free(Program *p)
@@ -192,6 +217,15 @@ void exec_program_free(Program *p)
 const ProgramInfo *exec_program_info(const Program *p) { return &p->info; }
 
 const Graph *exec_program_graph(const Program *p) { return p->schedule->graph; }
+
+Graph *exec_program_take_source(Program *p)
+{
+    Graph **link = &p->schedule->graph->from, *source;
+    while (*link && (*link)->from) link = &(*link)->from;
+    source = *link;
+    *link = NULL;
+    return source;
+}
 
 static bool same_dims(const Storage *s, const Node *n)
 {

@@ -13,6 +13,7 @@ typedef struct ProgramInfo {
     size_t arena_bytes;          /* peak memory of a run beside inputs and outputs */
     size_t bytes;                /* memory the program itself holds, arena included */
     double fusion_ratio;         /* share of the ops computed together with others, 0 to 1 */
+    const char *cache;           /* where the passes' work was found: "none", "disk" */
     double compile_seconds;
     PassTimes passes;
 } ProgramInfo;
@@ -29,9 +30,14 @@ int exec_hooks_set(Ctx *cx, ExecHooks hooks);             /* replaces those set 
 
 /* Compiles a graph (takes it). NULL with the context's error set. Static dims only. */
 Program *exec_compile(Graph *g);
+/* In place of compiling, p was found in memory: tells it, and takes the backend's step. */
+void exec_compile_found(Program *p, double ms);
 void exec_program_free(Program *p);
 const ProgramInfo *exec_program_info(const Program *p);
 const Graph *exec_program_graph(const Program *p);        /* after simplify; borrowed */
+/* Takes the graph that was compiled out of a program that is about to be freed; NULL: there is none
+ * beside the one it runs. */
+Graph *exec_program_take_source(Program *p);
 
 /* Runs. in[i] is the storage of graph input i: same dtype and dims, else SGL_ESHAPE/EDTYPE naming
  * the input. State inputs that the graph assigns are updated in place (the caller made them

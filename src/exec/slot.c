@@ -2,6 +2,13 @@
  */
 #include "exec/slot.h"
 
+static void slot_free(void *at)
+{
+    ExecSlot *slot = at;
+    base_mem_free(slot->disk.folder);
+    base_mem_free(slot);
+}
+
 ExecSlot *exec_slot(Ctx *cx)
 {
     if (cx->slot[CTX_EXEC]) return cx->slot[CTX_EXEC];
@@ -11,7 +18,7 @@ ExecSlot *exec_slot(Ctx *cx)
         return NULL;
     }
     cx->slot[CTX_EXEC] = slot;
-    cx->slot_free[CTX_EXEC] = base_mem_free;
+    cx->slot_free[CTX_EXEC] = slot_free;
     return slot;
 }
 

@@ -8,14 +8,14 @@
 
 enum { FUSED_MIN = 3, LIST_MAX = 400 };
 
-void exec_compile_tell(Ctx *cx, const Program *p, const char *cache, double ms)
+void exec_compile_tell(Ctx *cx, const Program *p, bool in_memory, double ms)
 {
-    const ProgramInfo none = {0}, *info = p ? &p->info : &none;
+    const ProgramInfo none = {.cache = "none"}, *info = p ? &p->info : &none;
     obs_event(cx, OBS_compile_end, ms, OBS_TEXT("backend", exec_backend(cx)->name),
               OBS_BOOL("ok", p != NULL), OBS_INT("nodes", info->nodes),
               OBS_INT("kernels", info->kernels), OBS_INT("steps", info->steps),
               OBS_INT("dots", info->dots), OBS_NUMBER("fusion_ratio", info->fusion_ratio),
-              OBS_INT("bytes", info->bytes), OBS_TEXT("cache", cache));
+              OBS_INT("bytes", info->bytes), OBS_TEXT("cache", in_memory ? "memory" : info->cache));
 }
 
 /* Constants, positions and the like are no ops that were fused: they have no inputs. */

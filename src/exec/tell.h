@@ -5,8 +5,8 @@
 #include "exec/program.h"
 #include "obs/obs.h"
 
-/* p is ready, or NULL: it could not be made. `cache`: where it was found, or "none". */
-void exec_compile_tell(Ctx *cx, const Program *p, const char *cache, double ms);
+/* p is ready, or NULL: it could not be made. */
+void exec_compile_tell(Ctx *cx, const Program *p, bool in_memory, double ms);
 /* The share of the ops (nodes with inputs) that have company in their group, 0 to 1. */
 double exec_fusion_ratio(const Schedule *s);
 /* The group was lowered to the steps from `first` on. */

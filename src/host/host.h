@@ -24,7 +24,8 @@ typedef struct Host {
     Owned owned;               /* head of the ring of handles */
     struct Trace *pending;     /* operations recorded outside a capture; NULL: none */
     struct Capture *capture;   /* the capture that is on; NULL: none */
-    struct Cache *cache;       /* programs made of pending operations */
+    struct Cache *cache;       /* programs */
+    bool cache_warned;         /* of programs that are made again and again */
     struct Events *events;     /* on their way to Lua's callbacks */
     uint64_t last_cut;         /* tensors with smaller ids lost the history they were in */
     int64_t rng_seed, rng_counter;
@@ -65,7 +66,7 @@ void host_push_type(lua_State *L, const Shape *s); /* "f32[2, 3]" */
 /* The functions of sgl.core, by the file that holds them; core.c puts them together. */
 extern const luaL_Reg HOST_ERROR[], HOST_MAKE[], HOST_READ[], HOST_APPLY[], HOST_GRAD[],
     HOST_RNG[], HOST_CAPTURE[], HOST_GRAPH[], HOST_INFO[], HOST_TABLES[], HOST_IO[],
-    HOST_KNOBS[], HOST_EVENTS[];
+    HOST_KNOBS[], HOST_EVENTS[], HOST_CACHE[];
 extern const luaL_Reg HOST_TENSOR_META[], HOST_TENSOR_METHODS[], HOST_READ_METHODS[];
 void host_open_error(lua_State *L);
 void host_open_ops(lua_State *L);          /* (methods, metatable, host): adds the operators */

@@ -4,6 +4,8 @@
  *        new value came from.
  */
 #include <string.h>
+#include "exec/cache.h"
+#include "exec/disk.h"
 #include "exec/lifecycle.h"
 #include "host/debug.h"
 #include "host/events.h"
@@ -19,7 +21,13 @@ static int drop_pool(Host *h)
 /* Cached programs keep their instruction set. */
 static int drop_programs(Host *h)
 {
-    host_cache_clear(h->cache);
+    exec_cache_clear(h->cache);
+    return SGL_OK;
+}
+
+static int trim_cache(Host *h)
+{
+    exec_cache_trim(h->cache);
     return SGL_OK;
 }
 
@@ -38,7 +46,14 @@ static int refresh_events(Host *h)
 static int refresh_components(Host *h)
 {
     obs_refresh(h->cx);
+    exec_cache_trim(h->cache);
     return exec_lifecycle_start(h->cx);
+}
+
+static int forget_folder(Host *h)
+{
+    exec_disk_forget(h->cx);
+    return SGL_OK;
 }
 
 static int resize_history(Host *h) { return obs_history_resize(h->cx); }
@@ -55,6 +70,8 @@ static const struct {
     {KNOB_enable, refresh_components},
     {KNOB_event_rate, refresh_events},
     {KNOB_event_history, resize_history},
+    {KNOB_cache_size_limit, trim_cache},
+    {KNOB_cache_dir, forget_folder},
 };
 
 static void apply_changes(lua_State *L, Host *h, const int64_t *before)

@@ -11,10 +11,7 @@ static const char *const NAMES[BACKEND_STATES] = {
 };
 
 /* Every legal step; all others are errors. */
-static const struct {
-    BackendState from, to;
-    const char *when;
-} STEPS[] = {
+static const BackendStep STEPS[] = {
     {BACKEND_UNINITIALIZED, BACKEND_REGISTERING, "the engine starts, or it is enabled"},
     {BACKEND_REGISTERING, BACKEND_REGISTERED, "the machine is fit for it"},
     {BACKEND_REGISTERING, BACKEND_UNINITIALIZED, "the machine is not"},
@@ -27,6 +24,11 @@ static const struct {
     {BACKEND_COMPILED, BACKEND_UNINITIALIZED, "it is taken out of `enable`"},
 };
 
+const BackendStep *exec_lifecycle_step(int i)
+{
+    return i >= 0 && i < (int)(sizeof STEPS / sizeof *STEPS) ? &STEPS[i] : NULL;
+}
+
 const char *exec_state_name(BackendState s) { return NAMES[s]; }
 
 BackendState exec_lifecycle_state(const Ctx *cx, int backend)
@@ -37,17 +39,18 @@ BackendState exec_lifecycle_state(const Ctx *cx, int backend)
 
 static bool legal(BackendState from, BackendState to)
 {
-    for (size_t i = 0; i < sizeof STEPS / sizeof *STEPS; i++)
-        if (STEPS[i].from == from && STEPS[i].to == to) return true;
+    const BackendStep *step;
+    for (int i = 0; (step = exec_lifecycle_step(i)); i++)
+        if (step->from == from && step->to == to) return true;
     return false;
 }
 
 static int refuse(Ctx *cx, int backend, BackendState from, BackendState to)
 {
     Str next = {0};
-    for (size_t i = 0; i < sizeof STEPS / sizeof *STEPS; i++)
-        if (STEPS[i].from == from)
-            base_str_fmt(&next, "\n%s: when %s", NAMES[STEPS[i].to], STEPS[i].when);
+    const BackendStep *step;
+    for (int i = 0; (step = exec_lifecycle_step(i)); i++)
+        if (step->from == from) base_str_fmt(&next, "\n%s: when %s", NAMES[step->to], step->when);
     base_fail(cx, SGL_ESTATE, "the backend %s cannot go from '%s' to '%s'",
               exec_backend_at(backend)->name, NAMES[from], NAMES[to]);
     if (!next.failed) base_err_hint(&cx->err, "from there it goes to%s", next.at);

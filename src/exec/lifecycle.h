@@ -18,6 +18,8 @@ typedef enum BackendState {
     BACKEND_STATES
 } BackendState;
 
+typedef struct BackendStep { BackendState from, to; const char *when; } BackendStep;
+const BackendStep *exec_lifecycle_step(int i);             /* of the legal ones; NULL: no more */
 const char *exec_state_name(BackendState s);
 BackendState exec_lifecycle_state(const Ctx *cx, int backend);
 int exec_lifecycle_move(Ctx *cx, int backend, BackendState to);

@@ -397,6 +397,24 @@ static int lifecycle(lua_State *L)
     return 1;
 }
 
+/* core.lifecycle_steps() -> list of {from, to, when} */
+static int lifecycle_steps(lua_State *L)
+{
+    const BackendStep *step;
+    lua_newtable(L);
+    for (int i = 0; (step = exec_lifecycle_step(i)); i++) {
+        lua_createtable(L, 0, 3);
+        lua_pushstring(L, exec_state_name(step->from));
+        lua_setfield(L, -2, "from");
+        lua_pushstring(L, exec_state_name(step->to));
+        lua_setfield(L, -2, "to");
+        lua_pushstring(L, step->when);
+        lua_setfield(L, -2, "when");
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
 const luaL_Reg HOST_EVENTS[] = {
     {"event", event},
     {"listen", listen},
@@ -404,6 +422,7 @@ const luaL_Reg HOST_EVENTS[] = {
     {"event_kinds", kinds},
     {"history", history},
     {"lifecycle", lifecycle},
+    {"lifecycle_steps", lifecycle_steps},
     {"callback_interrupted", interrupted},
     {NULL, NULL},
 };

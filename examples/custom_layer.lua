@@ -22,12 +22,14 @@ local radius = outer + 0.7 + sgl.randn(n) * 0.15
 local points = sgl.stack({ radius * angle:cos(), radius * angle:sin() }, 2)
 local labels = outer:int()
 
-local model = nn.Sequential(nn.Linear(2, 16), Gate(16), nn.LayerNorm(16), Gate(16), nn.Linear(16, 2))
+local model = nn.Sequential(nn.Linear(2, 16), Gate(16), nn.LayerNorm(16), Gate(16),
+                            nn.Linear(16, 2))
 for name, p in model:named_parameters() do
   print(("%-14s [%s]"):format(name, table.concat(p.shape, ", ")))
 end
 
-local opt = optim.AdamW(model:parameters(), { lr = optim.schedule.cosine(1e-2, 200, { warmup = 20 }) })
+local rate = optim.schedule.cosine(1e-2, 200, { warmup = 20 })
+local opt = optim.AdamW(model:parameters(), { lr = rate })
 local step = sgl.compile(function(x, y)
   local logits = model(x)
   local loss = nn.cross_entropy(logits, y)

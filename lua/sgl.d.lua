@@ -1336,6 +1336,11 @@ sgl.cummin = Tensor.cummin
 function Tensor:pad(counts, o) end
 sgl.pad = Tensor.pad
 
+---What a compiled function could be captured of: { name, steps, captures, breaks, segments, recaptures, captured_steps, captured_time, seconds }. It prints as a report; :json() gives the breaks as JSON lines.
+---@param fn any what sgl.compile returned
+---@return table # table
+function sgl.coverage(fn) end
+
 ---What sgl.compile returns. Calling it runs the program for the arguments' signature.
 ---@class sgl.Compiled
 ---@operator call(...): any
@@ -1350,7 +1355,11 @@ function sgl.Compiled:graph(stage) end
 ---@return table # table
 function sgl.Compiled:info() end
 
----Every program so far: { signature, runs, program }.
+---The tensors from outside that the program that ran last reads or updates: { name, tensor }; name is the path by which the step reached it, such as 'upvalue model.weight'.
+---@return table # list
+function sgl.Compiled:state() end
+
+---Every capture so far: { signature, runs, program, reason, broken }; reason says what changed before it, broken is the record of the break that left it without a program.
 ---@return table # list
 function sgl.Compiled:programs() end
 
@@ -1359,8 +1368,12 @@ function sgl.Compiled:close() end
 
 ---@class sgl.compile.Options
 ---@field name? string shown in messages; default the place of the definition
+---@field fullgraph? boolean false: where the step breaks, it runs in segments (default true)
+---@field strict? boolean each break is an error, whatever fullgraph says (default false)
+---@field effects? string refuse, or once: writes to what was there, at capture (default "refuse")
+---@field max_recaptures? integer more than that is an error that says what changed (default 64)
 
----Makes a function one program for each signature of its arguments. It is called once for each to record what it does; what depends on Lua values is then fixed. Numbers in the arguments are run-time inputs, tensors from outside are state.
+---Makes a function one program for each signature of its arguments. It is called once for each to record what it does, and again when a Lua value that it read has changed. Numbers in the arguments are run-time inputs, tensors from outside are state.
 ---@param fn function
 ---@param o? sgl.compile.Options
 ---@return sgl.Compiled # Compiled: call it as the function
@@ -1414,6 +1427,46 @@ function sgl.cache.stats() end
 ---Frees all programs in memory. Functions that are still there compile at their next call.
 ---@param o? sgl.cache.clear.Options
 function sgl.cache.clear(o) end
+
+---Results of one of two functions, by a single bool. Inside sgl.compile both are recorded and the program runs the one that the value at that run asks for; gradients flow through it alone. Tensors from outside may be read and assigned in both.
+---@param pred sgl.Tensor|boolean bool[]
+---@param fn_a function called when true
+---@param fn_b function called when false
+---@param ... any given to either
+---@return any # what the function returns: tensors, or tables of them
+function sgl.cond(pred, fn_a, fn_b, ...) end
+
+---@class sgl.scan.Options
+---@field reverse? boolean from the last slice to the first (default false)
+
+---Runs `carry, y = fn(carry, x)` for each slice x of xs along dim 1, from the carry `init`. Inside sgl.compile this is one node that runs one compiled body, however long xs is.
+---@param fn function (carry, x) -> carry, y
+---@param init? any the first carry: a tensor, a table of tensors, or nil
+---@param xs sgl.Tensor|table|integer what is gone through; or how many steps, x is nil
+---@param o? sgl.scan.Options
+---@return any # the last carry; the ys, stacked along dim 1, those of slice i at i
+function sgl.scan(fn, init, xs, o) end
+
+---@class sgl.loop.Options
+---@field max? integer most steps, needed
+
+---Runs `state = body_fn(state)` while `cond_fn(state)` is true, at most max times. Inside sgl.compile this is one node; its gradient keeps the state of each of max steps.
+---@param cond_fn function (state) -> a single bool
+---@param body_fn function (state) -> state
+---@param init any the first state: a tensor or a table of tensors
+---@param o? sgl.loop.Options
+---@return any # the last state; the number of steps, i32[]
+function sgl.loop(cond_fn, body_fn, init, o) end
+
+---Prints values, tensors as tostring shows them. Inside sgl.compile it prints at each run.
+---@param ... any strings, numbers, tensors
+function sgl.print(...) end
+
+---Raises an error with the message when a condition is false: at each run, inside sgl.compile.
+---@param cond sgl.Tensor|boolean bool; all elements must be true
+---@param message? string default 'assertion failed'
+---@return any # the condition
+function sgl.assert(cond, message) end
 
 ---A captured graph. tostring shows it; g:text() is the form that can be read back.
 ---@class sgl.Graph
@@ -1518,6 +1571,10 @@ function sgl.Graph:outputs() end
 ---@param op string such as "dot"
 ---@return integer # integer
 function sgl.Graph:count(op) end
+
+---The graphs that control nodes run; the attributes then, else and body of a node are positions in this list.
+---@return table # list of Graph
+function sgl.Graph:blocks() end
 
 ---A hash of all that changes what the graph computes: not of names and lines.
 ---@return string # string
@@ -1788,6 +1845,7 @@ function sgl.nn.functional.batch_norm(x, mean, variance, weight, bias, o) end
 ---@field causal? boolean position i sees positions up to i only (default false)
 ---@field mask? sgl.Tensor bool, broadcasts to [t, s]; false hides
 ---@field scale? number instead of 1 / sqrt(d)
+---@field dropout? number share of the weights to zero; give 0 in evaluation (default 0)
 
 ---softmax(q · kᵀ / sqrt(d)) · v (Vaswani et al., 2017).
 ---@param q sgl.Tensor f32[…, t, d]
@@ -1800,7 +1858,7 @@ function sgl.nn.functional.scaled_dot_product_attention(q, k, v, o) end
 ---1 at the index, 0 elsewhere, along a new last dim.
 ---@param index sgl.Tensor integers from 0
 ---@param classes integer size of the new dim
----@return sgl.Tensor # tensor, i32[…, classes]
+---@return sgl.Tensor # tensor, f32[…, classes]
 function sgl.nn.functional.one_hot(index, classes) end
 
 ---Initialisers, which fill a tensor and return it.
@@ -2173,7 +2231,7 @@ sgl.nn.AvgPool2d = {}
 ---@class sgl.nn.MultiheadAttention.Options
 ---@field causal? boolean position i sees positions up to i only (default false)
 ---@field bias? boolean with biases (default true)
----@field dropout? number on the result, in training (default 0)
+---@field dropout? number on the attention weights, in training (default 0)
 
 ---Attention with several heads over [batch, time, width]. Children: q, k, v, out, each a Linear(width, width).
 ---@class sgl.nn.MultiheadAttention: sgl.nn.Module
@@ -2362,14 +2420,14 @@ function sgl.optim.schedule.constant(lr) end
 sgl.optim.schedule.Plateau = {}
 
 ---@class sgl.optim.schedule.plateau.Options
----@field factor? number (default 0.1)
+---@field factor? number of the rate, each time it is lowered (default 0.1)
 ---@field patience? integer calls without improvement (default 10)
 ---@field threshold? number relative improvement that counts (default 0.0001)
 ---@field mode? string min: lower is better; max: higher is (default "min")
 ---@field lowest? number never below (default 0)
 
 ---Multiplies the optimizer's learning rate by `factor` when :update(value) saw no improvement for more than `patience` calls.
----@param optimizer table
+---@param optimizer table the one whose groups' rates are lowered
 ---@param o? sgl.optim.schedule.plateau.Options
 ---@return sgl.optim.schedule.Plateau # plateau
 function sgl.optim.schedule.plateau(optimizer, o) end

@@ -11,7 +11,7 @@ local engine = require "spec.engine"
 
 local FAILURES = 2000
 local STRIDE = math.max(1, math.floor(1 / engine.scale))   -- under a scale, each STRIDE-th of them
-local SLACK = 32 * 1024         -- Lua's tables and strings that grow once and stay
+local SLACK = 64 * 1024         -- Lua's tables and strings that grow once and stay
 local SLACK_OF_TENSORS = 256    -- the last loss, which the progress bar shows
 
 -- A model with each kind of step (products, convolution, normalisation, random numbers, indexing),
@@ -37,6 +37,26 @@ end
 
 local function train()
   return steps(prepare())
+end
+
+-- Blocks, effects, gradients of gradients, what blocks assign.
+local function flow()
+  local w, seen = sgl.tensor { 0.5, -0.5 }, sgl.tensor(0)
+  local function f(xs)
+    local last = sgl.scan(function(c, x)
+      seen:assign(seen + 1)
+      return sgl.cond(x:sum():gt(0), function() return c * w + x end, function() return c:sin() end)
+    end, sgl.rand(2), xs)
+    local s = sgl.loop(function(v) return v:sum():lt(9) end, function(v) return v * 1.5 + w end,
+      last:abs(), { max = 5 })
+    sgl.assert(s:isfinite(), "finite")
+    return s:sum()
+  end
+  local step = sgl.compile(function(xs)
+    local d = sgl.grad(f(xs), w)
+    return sgl.grad((d * d):sum(), w)
+  end)
+  return step(sgl.ones(3, 2)):tolist(), #step:graph():text()
 end
 
 -- Memory with nothing of ours alive. The newest program always stays in the cache, so that is
@@ -104,6 +124,13 @@ describe("an allocation that fails #slow", function()
       local errors = sweep(function(n) return failing(n, steps, prepare()) end)
       assert(errors > FAILURES / STRIDE / 4, errors .. " errors: few reached the engine")
     end)
+
+  it(("gives an error and no leak at each of the first %d of a step with control flow"):format(
+    FAILURES), function()
+    sgl.seed(4)
+    flow()
+    sweep(function(n) return failing(n, flow) end)
+  end)
 
   it("leaves no block behind when the same one fails again and again", function()
     local repeats = math.max(16, engine.times(20))

@@ -118,15 +118,17 @@ describe("an assign in a step", function()
     assert.are.same({ 3, 4 }, s:tolist())
   end)
 
-  it("gives the same tensor as argument and as state its value at the call", function()
+  it("refuses the same tensor as argument and as state that is updated", function()
     local s = state { 1, 2 }
     local program = core.capture(function(x)
       s:assign(s + x)
       return { x * 1 }
     end, { s })
-    local out = program:run { s }[1]
-    assert.are.same({ 1, 2 }, out:tolist())
-    assert.are.same({ 2, 4 }, s:tolist())
+    assert.are.equal("SGL_ESTATE", engine.failure(program.run, program, { s }).code)
+    assert.are.same({ 1, 2 }, s:tolist())
+    local out = program:run { state { 5, 6 } }[1]
+    assert.are.same({ 5, 6 }, out:tolist())
+    assert.are.same({ 6, 8 }, s:tolist())
   end)
 
   it("casts and repeats what it is given", function()

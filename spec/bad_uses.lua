@@ -27,6 +27,7 @@ M.files = {
   ["ragged.csv"] = "1,2,3\n4,5,6\n7,8\n",
   ["word.csv"] = "1,2,3\n4,x5,6\n",
   ["gap.csv"] = "1,2,3\n4,,6\n",
+  ["half.csv"] = "left,right\n1,2\n3,0.5\n",
   ["pair.csv"] = "left,right\n1,2\n3,4\n",
   ["magic.idx"] = "\1\2\8\3\0\0\0\2",
   ["head.idx"] = "\0\0\8\3\0\0",
@@ -95,6 +96,8 @@ M.raises = {
     { "SGL_EARG", "nn.max_pool2d(sgl.ones(1, 1, 4, 4), { 2, 2, 2 })", "size", "a list of two" },
     { "SGL_EARG", 'nn.conv2d(sgl.ones(1, 1, 4, 4), sgl.ones(1, 1, 3, 3), { stride = { 1, "x" } })',
       "stride", "an integer or a list of two" },
+    { "SGL_EARG", "nn.Sequential(nn.ReLU)", "argument 'modules' must be a module" },
+    { "SGL_EARG", "optim.SGD({ nn.parameter(sgl.ones(2)) }):stp()", "did you mean 'step'" },
     { "SGL_EARG", "nn.Conv2d(1, 1, { 3, 3, 3 })", "kernel", "a list of two" },
   },
 
@@ -102,7 +105,8 @@ M.raises = {
     { "SGL_ESHAPE", "sgl.ones(2, 3):reshape(4, -1)", "reshape", "f32[2, 3]", "[4, -1]" },
     { "SGL_ESHAPE", "sgl.ones(2, 3):reshape(-1, -1)", "[-1, -1]", "one dim may be -1" },
     { "SGL_EARG", "sgl.tensor { a = 1 }", "no positions", "as a list" },
-    { "SGL_EARG", "sgl.tensor({ 1, 0/0 }, { dtype = 'i32' })", "value[2]", "does not fit into i32" },
+    { "SGL_EARG", "sgl.tensor({ 1, 0/0 }, { dtype = 'i32' })", "value[2]",
+      "does not fit into i32" },
     { "SGL_ESHAPE", "sgl.ones(2, 3):reshape(4)", "f32[2, 3]", "[4]", "number of elements" },
     { "SGL_ESHAPE", "sgl.ones(2, 3):expand(4, 3)", "f32[2, 3]", "2 to 4",
       "only dims of size 1 are repeated" },
@@ -286,8 +290,10 @@ M.raises = {
       "return the tensor from the step" },
     { "SGL_ESTATE", "sgl.compile(function(x) return (x[x:gt(0)]) end)(sgl.ones(2))",
       "depends on values", "sgl.where" },
-    { "SGL_ESTATE", "local k; sgl.compile(function(x) k = x end)(sgl.ones(2)); return k + 1",
-      "belongs to a captured step", "return the tensor from the step" },
+    { "SGL_ESTATE", "local k; sgl.compile(function(x) k = x end)(sgl.ones(2))",
+      "a write to the upvalue 'k'", "return the value from the step" },
+    { "SGL_ESTATE", "local k; sgl.compile(function(x) k = x end, { effects = 'once' })(sgl.ones(2))"
+      .. " return k + 1", "belongs to a captured step", "return the tensor from the step" },
     { "SGL_EINDEX", [[
 local f = sgl.compile(function(t, i)
   return nn.embedding(i, t) * 2 -- the line
@@ -349,6 +355,8 @@ f(sgl.ones(4, 2), sgl.tensor { 4 })
       "columns: left, right" },
     { "SGL_EINDEX", 'data.csv(file "pair.csv", { label = 3 })', "column 3", "2 columns",
       "count from 1" },
+    { "SGL_EFORMAT", 'data.csv(file "half.csv", { label = -1 })', "column -1", "half.csv",
+      "holds 0.5 in row 2", "without `label`" },
     { "SGL_EARG", 'data.csv(file "pair.csv", { separator = ",," })', "one character" },
     { "SGL_EFORMAT", 'data.csv(file "truncated.gz")', "truncated.gz", "ends early", "not whole" },
     { "SGL_EFORMAT", 'data.csv(file "damaged.gz")', "damaged.gz", "damaged", "not whole" },

@@ -11,8 +11,9 @@ describe("a compiled function", function()
     local calls = 0
     local f = sgl.compile(function(x, flag, t)
       calls = calls + 1
-      return flag and x * 2 or x + t[1].w
-    end)
+      if flag then return x * 2 end
+      return x + t[1].w
+    end, { effects = "once" })
     local t = { { w = sgl.ones(1) } }
     f(m(), true, t)
     f(m() + 1, true, t)

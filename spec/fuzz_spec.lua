@@ -6,6 +6,7 @@
 -- A failing input is kept in a file that the message names.
 
 local core = require "sgl.core"
+local cases = require "spec.op_cases"
 local engine = require "spec.engine"
 local random_graph = require "spec.random_graph"
 
@@ -82,7 +83,7 @@ local function fuzz(name, seeds, parse, holds)
     io.write(("fuzz %s: SGL_SEED=%d\n"):format(name, engine.seed))
     io.flush()
     local r, accepted = engine.random(engine.seed), 0
-    local before = core.memory()
+    local before = core.memory(true)
     for i = 1, COUNT do
       local input = mutated(r, r:pick(seeds))
       local ok, e = pcall(parse, input)
@@ -102,16 +103,27 @@ end
 
 -- ---- graphs: what is accepted must verify, print, parse again, and run as the reference runs
 
--- The largest number of elements of a node, and the smallest.
+-- How often a node runs its blocks, at most.
+local function steps(n)
+  if n.op == "scan" then return n.attrs.length[1] end
+  return n.op == "loop" and n.attrs.max or 1
+end
+
+-- The largest number of elements that a node makes, blocks times their steps included, and the
+-- smallest of a node.
 local function elements(graph)
-  local most, least = 0, math.huge
+  local most, least, times = 0, math.huge, 1
   for _, n in ipairs(graph:nodes()) do
     local count = 1.0
     for _, d in ipairs(n.shape) do
       if type(d) ~= "number" then return math.huge end
       count = count * d
     end
-    most, least = math.max(most, count), math.min(least, count)
+    most, least, times = math.max(most, count), math.min(least, count), math.max(times, steps(n))
+  end
+  for _, block in ipairs(graph:blocks()) do
+    local inner, small = elements(block)
+    most, least = math.max(most, (inner + 1) * times), math.min(least, small)
   end
   return most, least
 end
@@ -141,6 +153,11 @@ end
 local function graph_seeds()
   local list = {}
   for seed = 1, 60 do list[seed] = random_graph.generate(seed).text end
+  for _, op in ipairs { "cond", "scan", "loop", "assert" } do
+    for _, text in ipairs(cases.texts[op]) do
+      for _ = 1, 10 do list[#list + 1] = text end
+    end
+  end
   list[#list + 1] = [[
 graph
 dim fuzz_batch 8 64 8

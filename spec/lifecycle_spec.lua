@@ -39,7 +39,10 @@ describe("a backend", function()
       sgl.on("lifecycle", function(e) print(e.backend, e.from, e.to) end)
       print(sgl.lifecycle().cpu)
       local inside
-      sgl.compile(function(x) inside = sgl.lifecycle().cpu return x + 1 end)(sgl.ones(2))
+      sgl.compile(function(x)
+        inside = sgl.lifecycle().cpu
+        return x + 1
+      end, { effects = "once" })(sgl.ones(2))
       print(inside, sgl.lifecycle().cpu)
       for _, e in ipairs(sgl.events "lifecycle") do print(e.backend, e.from, e.to) end
     ]]
@@ -249,14 +252,30 @@ describe("events", function()
     assert.matches("did you mean 'guard_fail'", e.message)
   end)
 
-  it("before a capture belong to its trace", function()
-    local f = fresh_step()
-    local seen = during({ "guard_fail", "capture_start", "compile_end" }, function()
-      core.event("guard_fail", { name = "k" })
-      f(x2)
-    end)
+  it("tell of a guard that fails, under the trace of the capture that follows", function()
+    local cfg = { k = 2 }
+    local f = sgl.compile(function(x) return x * cfg.k end, { name = "scaled" })
+    f(x2)
+    cfg.k = 3
+    local seen = during({ "guard_fail", "capture_start", "compile_end" }, f, x2)
     assert.are.equal("guard_fail capture_start compile_end", names(seen))
+    assert.are.equal("scaled", seen[1].name)
+    assert.are.equal("cfg.k changed from 2 to 3", seen[1].reason)
     assert.are.equal(seen[1].trace, seen[3].trace)
+    assert.are.equal(0, #during({ "guard_fail" }, f, x2))
+  end)
+
+  it("tell of a fallback with its record", function()
+    local f = sgl.compile(function(x)
+      if x:sum():item() > 0 then return x * 2 end
+      return x
+    end, { fullgraph = false })
+    local line = debug.getinfo(1, "l").currentline - 3
+    local seen = during({ "fallback" }, f, x2)
+    assert.are.equal("fallback", names(seen))
+    assert.are.equal("B-READ", seen[1].code)
+    assert.are.equal(line, seen[1].line)
+    assert.are.equal("string", type(seen[1].reason))
   end)
 end)
 

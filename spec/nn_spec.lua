@@ -200,6 +200,19 @@ describe("dropout", function()
     assert.are.same(x:tolist(), nn.dropout(x, P, { training = false }):tolist())
   end)
 
+  it("of attention falls on the weights", function()
+    sgl.seed(1)
+    -- Eight equal weights of 1/8 over values of 1: what is kept counts 2/8 each.
+    local y = nn.scaled_dot_product_attention(sgl.zeros(64, 2), sgl.zeros(8, 2), sgl.ones(8, 1),
+      { dropout = 0.5 }) * 4
+    assert.are.same(y:round():tolist(), y:tolist())
+    assert.is_true(y:min():item() < y:max():item())
+    local layer, x = nn.MultiheadAttention(4, 2, { dropout = 0.5 }), sgl.randn(2, 3, 4)
+    assert.are_not.same(layer(x):tolist(), layer(x):tolist())
+    layer:eval()
+    assert.are.same(layer(x):tolist(), layer(x):tolist())
+  end)
+
   it("draws a mask for each layer and each call of a compiled step, the same after a seed",
     function()
       local layer = nn.Dropout(0.5)

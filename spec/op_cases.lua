@@ -215,9 +215,9 @@ local function structured(op)
   return cases
 end
 
--- ---- leaves: text, because core.apply makes no tensor from none
+-- ---- text, for ops that core.apply does not make: leaves, control flow, effects
 
-M.leaves = {
+M.texts = {
   input = { [[
 graph
 input %0 arg "x" f32[2, 3]
@@ -262,6 +262,113 @@ output %1 ""
 output %2 ""
 output %3 ""
 output %4 ""
+]] },
+  cond = { [[
+graph
+block $0
+  input %0 arg "" f32[3]
+  input %1 arg "" f32[]
+  %2 = neg(%0) : f32[3]
+  output %2 ""
+  output %1 ""
+end
+block $1
+  input %0 arg "" f32[3]
+  input %1 arg "" f32[]
+  %2 = sum(%0) {dims=[1]} : f32[]
+  output %0 ""
+  output %2 ""
+end
+input %0 arg "p" bool[]
+input %1 arg "x" f32[3]
+input %2 arg "y" f32[]
+%3 = logical_not(%0) : bool[]
+%4 = cond(%0, %1, %2) {then=$0, else=$1, out=0} : f32[3]
+%5 = cond(%3, %1, %2) {then=$0, else=$1, out=0} : f32[3]
+%6 = cond(%3, %1, %2) {then=$0, else=$1, out=1} : f32[]
+output %4 ""
+output %5 ""
+output %6 ""
+]] },
+  scan = { [[
+graph
+block $0
+  input %0 arg "" f32[2]
+  input %1 arg "" f32[2]
+  input %2 arg "" f32[]
+  %3 = reshape(%2) {dims=[1]} : f32[1]
+  %4 = broadcast(%3) {dims=[2]} : f32[2]
+  %5 = max(%1, %4) : f32[2]
+  %6 = neg(%0) : f32[2]
+  output %5 ""
+  output %6 ""
+end
+input %0 arg "carry" f32[2]
+input %1 arg "xs" f32[5, 2]
+input %2 arg "least" f32[]
+%3 = scan(%0, %1, %2) {body=$0, carry=1, xs=1, length=[5], reverse=0, out=0} : f32[2]
+%4 = scan(%0, %1, %2) {body=$0, carry=1, xs=1, length=[5], reverse=0, out=1} : f32[5, 2]
+%5 = scan(%0, %1, %2) {body=$0, carry=1, xs=1, length=[5], reverse=0, out=2} : f32[5, 2]
+%6 = scan(%0, %1, %2) {body=$0, carry=1, xs=1, length=[5], reverse=1, out=1} : f32[5, 2]
+output %3 ""
+output %4 ""
+output %5 ""
+output %6 ""
+]], [[
+graph
+block $0
+  input %0 arg "" i32[]
+  input %1 arg "" i32[0]
+  output %0 ""
+  output %1 ""
+end
+input %0 arg "carry" i32[]
+input %1 arg "xs" i32[0, 0]
+%2 = scan(%0, %1) {body=$0, carry=1, xs=1, length=[0], reverse=0, out=0} : i32[]
+%3 = scan(%0, %1) {body=$0, carry=1, xs=1, length=[0], reverse=0, out=1} : i32[0, 0]
+output %2 ""
+output %3 ""
+]] },
+  loop = { [[
+graph
+block $0
+  input %0 arg "" bool[]
+  input %1 arg "" i32[]
+  input %2 arg "" i32[]
+  %3 = add(%1, %2) : i32[]
+  %4 = const() {value=10, dims=[], dtype=i32} : i32[]
+  %5 = lt(%3, %4) : bool[]
+  output %5 ""
+  output %3 ""
+end
+%0 = const() {value=1, dims=[], dtype=bool} : bool[]
+%1 = const() {value=0, dims=[], dtype=i32} : i32[]
+%2 = const() {value=3, dims=[], dtype=i32} : i32[]
+%3 = loop(%0, %1, %2) {body=$0, carry=2, max=9, out=1} : i32[]
+%4 = loop(%0, %1, %2) {body=$0, carry=2, max=9, out=2} : i32[]
+%5 = loop(%0, %1, %2) {body=$0, carry=2, max=9, out=4} : i32[9]
+%6 = loop(%0, %1, %2) {body=$0, carry=2, max=2, out=1} : i32[]
+output %3 ""
+output %4 ""
+output %5 ""
+output %6 ""
+]] },
+  print = { [[
+graph
+input %0 arg "x" f32[2]
+%1 = const() {value=0, dims=[], dtype=i32} : i32[]
+%2 = print(%1) {text="a line of the spec of op print"} : i32[]
+output %2 ""
+effect %2
+]] },
+  assert = { [[
+graph
+%0 = const() {value=0, dims=[], dtype=i32} : i32[]
+%1 = const() {value=1, dims=[], dtype=bool} : bool[]
+%2 = assert(%0, %1) {text="it must \"hold\""} : i32[]
+%3 = assert(%2, %1) {text="it must \"hold\""} : i32[]
+output %3 ""
+effect %3
 ]] },
 }
 

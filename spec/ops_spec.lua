@@ -168,7 +168,7 @@ end
 -- ---- the specs
 
 for _, op in ipairs(core.ops()) do
-  if op.family ~= "leaf" then
+  if not cases.texts[op.name] then
     describe("op " .. op.name, function()
       it("has a domain to sample from", function() assert.are_not.equal("none", op.domain) end)
 
@@ -204,11 +204,13 @@ for _, op in ipairs(core.ops()) do
 end
 
 for _, op in ipairs(core.ops()) do
-  if op.family == "leaf" then
+  local texts = cases.texts[op.name]
+  if texts then
     describe("op " .. op.name, function()
-      local texts = assert(cases.leaves[op.name], op.name .. ": spec/op_cases.lua has no text")
 
       it("gives on the CPU what the reference gives, exactly", function()
+        local said = stub(_G, "print")  -- luacheck: ignore
+        finally(function() said:revert() end)
         for _, text in ipairs(texts) do
           local graph, args = core.parse(text), {}
           for i, input in ipairs(graph:inputs()) do

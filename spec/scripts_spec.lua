@@ -179,6 +179,12 @@ graph (x: f32[2, 3]) -> f32[2]        4 nodes, 1 kernel, 0 breaks
     assert.are.equal(GRAPH, graph)
   end)
 
+  it("writes plain tables one level deep", function()
+    local out = run({ lines = "sgl.ones(2, 3).shape\n{ 'a', sgl.ones(2), n = 1, { 2 } }\n{}\n" },
+      "lines")
+    assert.are.equal('{ 2, 3 }\n{ "a", f32[2], {…}, n = 1 }\n{}\n', out)
+  end)
+
   it("greets a terminal, and goes on after an error", function()
     if not os.execute "command -v script > /dev/null" then
       pending "needs script(1), which gives a program a terminal"

@@ -1,7 +1,6 @@
 -- support.lua: what the specs share: comparing tensors, running the program as a user would.
 
 local lfs = require "lfs"
-local sgl = require "sgl"
 
 local M = {}
 

@@ -6,6 +6,13 @@
 local HUGE = math.huge
 
 return {
+  { "joins truth by operators",
+    { "x{ true, false } & x{ true, true }", { true, false } },
+    { "x{ true, false } | x{ false, false }", { true, false } },
+    { "x{ true, false } ~ x{ true, true }", { false, true } },
+    { "~x{ true, false }", { false, true } },
+    { "m:gt(0) & m:lt(3)", { { false, true, true }, { false, false, false } } },
+  },
   { "makes",
     { "sgl.zeros(2, 3)", { { 0.0, 0.0, 0.0 }, { 0.0, 0.0, 0.0 } } },
     { "sgl.ones({ 2 })", { 1.0, 1.0 } },

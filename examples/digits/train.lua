@@ -39,8 +39,8 @@ local batch = 64
 local steps = epochs * math.ceil(#train / batch)
 local opt = optim.AdamW(model:parameters(), { lr = optim.schedule.cosine(1e-2, steps),
                                               weight_decay = 0.01 })
-print(("%s with %d parameters, %d images to train on, %d to test"):format(kind, model:count(), #train,
-  #test))
+print(("%s with %d parameters, %d images to train on, %d to test"):format(kind, model:count(),
+  #train, #test))
 
 -- One training step: forward, loss, backward and update are captured as one graph.
 local step = sgl.compile(function(x, y)

@@ -25,8 +25,10 @@ local function is_callable(v)
   return type(meta) == "table" and meta.__call ~= nil
 end
 
+-- An object of a class of nn.module, which registers fields; the class itself, a slip for
+-- Class(), does not.
 local function is_module(v)
-  return type(v) == "table" and is_callable(v) and type(v.forward) == "function"
+  return type(v) == "table" and is_callable(v) and getmetatable(v).__newindex ~= nil
 end
 
 local CHECKS = {
@@ -219,7 +221,7 @@ end
 
 -- The file that is being loaded, as "tensor/reduce.lua": the docs group rows by it.
 local function loading_file()
-  local level, info = 1, nil
+  local level, info = 1
   repeat
     level = level + 1
     info = debug.getinfo(level, "S")

@@ -71,7 +71,7 @@ end)
 
 api.fn(cache, "clear", {
   doc = "Frees all programs in memory. Functions that are still there compile at their next call.",
-  opts = { { "disk", "boolean", false, "remove those on disk too" } },
+  opts = { { "disk", "boolean", false, "remove those on disk too" } }, returns = "nothing",
 }, function(o)
   core.cache_clear(o.disk)
 end)

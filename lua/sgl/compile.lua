@@ -1,15 +1,21 @@
 -- compile.lua: sgl.compile: a function captured once for each signature and run as one program.
 --
 -- In:    a function of tensors, numbers and tables of them.
--- Out:   a callable object. A call looks its signature up, captures the function if it is new,
---        and runs the program on the tensors and numbers in the arguments.
+-- Out:   a callable object. A call looks its signature up, captures the function if it is new or
+--        if what it read has changed, and runs the program on the tensors and numbers in the
+--        arguments.
 -- Holds: the signature is the shape and dtype of each tensor, the place of each number, and the
 --        value of everything else. Numbers are run-time inputs, so a changing number never
 --        captures again. Tensors the function reads from outside are state: they are read, and
 --        updated by `assign`, at each run. A compiled function called in another is part of it.
 local api = require "sgl.api"
+local breaks = require "sgl.breaks"
 local core = require "sgl.core"
+local coverage = require "sgl.coverage"
+local events = require "sgl.emit"
+local guards = require "sgl.guards"
 
+local check_guards, clock = core.guards_check, core.clock
 local raise, is_tensor = core.raise, core.is_tensor
 
 local compile = {}
@@ -55,6 +61,9 @@ local function flatten(v, walk, name, depth)
   local key = walk.key
   if is_tensor(v) or type(v) == "number" then
     key[#key + 1] = is_tensor(v) and api.describe(v) or "#"
+    for i = 1, is_tensor(v) and #walk.leaves or 0 do
+      if rawequal(walk.leaves[i], v) then key[#key + 1] = "=" .. i end
+    end
     walk.leaves[#walk.leaves + 1], walk.names[#walk.leaves + 1] = v, name
     return { leaf = #walk.leaves }
   elseif is_plain(v) then
@@ -121,40 +130,158 @@ local function flatten_arguments(self, count, values)
   return table.concat(walk.key), walk, plans
 end
 
-local function capture(self, key, walk, plans)
+-- Objects that came as arguments, by name.
+local function argument_names(plans, parameters)
+  local names = {}
+  for i, plan in ipairs(plans) do
+    local v = plan.value
+    if type(v) == "table" or type(v) == "function" then
+      names[v] = parameters[i]
+      local fields = guards.fields(v)
+      if fields then names[fields] = parameters[i] end
+    end
+  end
+  return names
+end
+
+local function new_entry(self, key, plans, reason)
+  -- A room that loads itself inside a step would be an effect of the step.
+  for name in pairs(api.rooms) do assert(api.root[name]) end
+  return { key = key, runs = 0, reason = reason, names = argument_names(plans, self.parameters) }
+end
+
+-- Captures the function for an entry. When that breaks, the entry still has the guards of what
+-- was read until then.
+local function capture(self, entry, walk, plans)
   local returned
-  local program = core.capture(function(...)
+  local function step(...)
     local leaves, arguments, outputs = { ... }, {}, {}
     for i = 1, #plans do arguments[i] = rebuild(plans[i], leaves) end
     local results = table.pack(self.fn(table.unpack(arguments, 1, #plans)))
     returned = { n = results.n }
     for i = 1, results.n do returned[i] = collect(results[i], outputs, 1) end
     return outputs
-  end, walk.leaves, walk.names, self.fn)
-  local entry = { key = key, program = program, returned = returned, runs = 0 }
-  self.entries[key] = entry
+  end
+  local function note(held) entry.guards = held end
+  entry.program = core.capture(step, walk.leaves, walk.names, self.fn, self.effects == "once", note)
+  entry.returned = returned
+  return entry
+end
+
+local function keep(self, key, entry)
+  local bucket = self.entries[key] or {}
+  self.entries[key] = bucket
+  table.insert(bucket, 1, entry)
   self.order[#self.order + 1] = entry
   return entry
+end
+
+-- Captures; where the step breaks and that is allowed, the entry says so and has no program.
+local function capture_or_break(self, key, walk, plans, reason)
+  local entry = new_entry(self, key, plans, reason)
+  if self.fullgraph and not compile.in_segments then
+    return keep(self, key, capture(self, entry, walk, plans))
+  end
+  local fine, e = pcall(capture, self, entry, walk, plans)
+  if fine then return keep(self, key, entry) end
+  local record = breaks.record(e)
+  if not record or self.strict or not entry.guards then error(e, 0) end
+  core.guards_done(entry.guards)
+  entry.broken = coverage.broke(self, record)
+  return keep(self, key, entry)
 end
 
 local function check_open(self)
   if not self.entries then raise("SGL_ECLOSED", "the compiled function is closed") end
 end
 
+-- What told this signature from that of the last entry: "x changed from f32[2] to f32[3]".
+local function signature_reason(self, walk)
+  local last = self.last_parts
+  if not last then return nil end
+  for i = 1, math.max(#last, #walk.key) do
+    if last[i] ~= walk.key[i] then
+      local leaf = 0
+      for k = 1, i do
+        if walk.key[k] == "#" or tostring(walk.key[k]):find "^%w+%[" then leaf = leaf + 1 end
+      end
+      local name = walk.names[leaf] or "the arguments"
+      return ("%s changed from %s to %s"):format(name, tostring(last[i]), tostring(walk.key[i])),
+        name
+    end
+  end
+end
+
+-- The entry whose guards hold, moved to the front; else nil and what changed.
+local function find(self, key, walk)
+  local bucket, reason = self.entries[key], nil
+  if not bucket then
+    local text, name = signature_reason(self, walk)
+    if name then self.changed[name] = (self.changed[name] or 0) + 1 end
+    return nil, text
+  end
+  for i = 1, #bucket do
+    local entry = bucket[i]
+    local failing = check_guards(entry.guards)
+    if not failing then
+      if i > 1 then table.insert(bucket, 1, table.remove(bucket, i)) end
+      return entry
+    end
+    reason = reason or guards.reason(entry.guards, failing, entry.names)
+  end
+  local file, line = core.position()
+  events.emit("guard_fail", { name = self.name, reason = reason, file = file, line = line })
+  return nil, reason
+end
+
+-- Raises when the function was captured too often, and says for what.
+local function check_limit(self)
+  if #self.order <= self.max_recaptures then return end
+  local counts, lines = {}, {}
+  for name, times in pairs(self.changed) do counts[name] = times end
+  for _, entry in ipairs(self.order) do guards.failures(entry.guards, entry.names, counts) end
+  for path, times in pairs(counts) do lines[#lines + 1] = ("%6d  %s"):format(times, path) end
+  table.sort(lines, function(a, b) return a > b end)
+  raise("SGL_ESTATE", ("compile: %s was captured %d times; at most %d re-captures are allowed")
+    :format(self.name, #self.order, self.max_recaptures),
+    "what changed, and how often:\n" .. table.concat(lines, "\n")
+    .. "\npass what changes as a tensor or number argument, or raise max_recaptures")
+end
+
+-- Set by `sgl breaks`: every function that breaks runs in segments.
+compile.in_segments = false
+
 -- The first result of the last call, if it is a scalar, for the progress bar: in a training step
 -- it is the loss. A larger one would be kept alive by it.
 compile.last = nil
 
+local function is_scalar(v) return is_tensor(v) and v.ndim == 0 end
+
+-- The call as Lua runs it: between the values that it reads, operations run as compiled segments.
+local function run_broken(self, entry, ...)
+  entry.runs = entry.runs + 1
+  local results = coverage.segmented(self, self.fn, ...)
+  compile.last = is_scalar(results[1]) and results[1] or nil
+  return table.unpack(results, 1, results.n)
+end
+
 function Compiled:__call(...)
   check_open(self)
   if core.capturing() then return self.fn(...) end
-  local count = select("#", ...)
+  local count, started = select("#", ...), clock()
   local key, walk, plans = flatten_arguments(self, count, { ... })
-  local entry = self.entries[key] or capture(self, key, walk, plans)
+  local entry, reason = find(self, key, walk)
+  if not entry then
+    check_limit(self)
+    entry = capture_or_break(self, key, walk, plans, reason)
+    self.last_parts = walk.key
+  end
+  self.latest = entry
+  if entry.broken then return run_broken(self, entry, ...) end
   local outputs = entry.program:run(walk.leaves)
   entry.runs = entry.runs + 1
-  self.latest = entry
   local returned = entry.returned
+  self.seconds = self.seconds + (clock() - started)
   compile.last = outputs[1] and outputs[1].ndim == 0 and outputs[1] or nil
   if returned.n == 1 then return rebuild(returned[1], outputs) end
   local results = {}
@@ -170,8 +297,9 @@ end
 local function latest(self, what)
   check_open(self)
   local entry = self.latest or self.order[#self.order]
-  if not entry then
-    raise("SGL_ESTATE", what .. ": the function has no program yet",
+  if not entry or not entry.program then
+    raise("SGL_ESTATE", what .. (entry and ": the step breaks, so it has no program as a whole"
+      or ": the function has no program yet"),
       "call it once, so that it is captured for the shapes of that call")
   end
   return entry
@@ -210,13 +338,28 @@ api.method(Compiled, "info", {
   return info
 end)
 
+api.method(Compiled, "state", {
+  doc = "The tensors from outside that the program that ran last reads or updates: { name, "
+    .. "tensor }; name is the path by which the step reached it, such as 'upvalue model.weight'.",
+  returns = "list", errors = "no call yet",
+}, function(self)
+  local entry, list = latest(self, "state"), {}
+  for i, tensor in ipairs(entry.program:state()) do
+    list[i] = { name = guards.path(entry.guards, tensor, entry.names), tensor = tensor }
+  end
+  return list
+end)
+
 api.method(Compiled, "programs", {
-  doc = "Every program so far: { signature, runs, program }.", returns = "list",
+  doc = "Every capture so far: { signature, runs, program, reason, broken }; reason says what "
+    .. "changed before it, broken is the record of the break that left it without a program.",
+  returns = "list",
 }, function(self)
   check_open(self)
   local list = {}
   for i, entry in ipairs(self.order) do
-    list[i] = { signature = entry.key, runs = entry.runs, program = entry.program }
+    list[i] = { signature = entry.key, runs = entry.runs, program = entry.program,
+                reason = entry.reason, broken = entry.broken }
   end
   return list
 end)
@@ -225,7 +368,9 @@ api.method(Compiled, "close", {
   doc = "Frees the programs. The object cannot be called again.",
 }, function(self)
   check_open(self)
-  for _, entry in ipairs(self.order) do entry.program:close() end
+  for _, entry in ipairs(self.order) do
+    if entry.program then entry.program:close() end
+  end
   self.entries, self.order, self.latest = nil, nil, nil
 end)
 
@@ -235,16 +380,32 @@ end
 
 api.fn(api.root, "compile", {
   doc = "Makes a function one program for each signature of its arguments. It is called once "
-    .. "for each to record what it does; what depends on Lua values is then fixed. Numbers in "
-    .. "the arguments are run-time inputs, tensors from outside are state.",
+    .. "for each to record what it does, and again when a Lua value that it read has changed. "
+    .. "Numbers in the arguments are run-time inputs, tensors from outside are state.",
   args = { { "fn", "function" } },
-  opts = { { "name", "string", nil, "shown in messages; default the place of the definition" } },
+  opts = {
+    { "name", "string", nil, "shown in messages; default the place of the definition" },
+    { "fullgraph", "boolean", true, "false: where the step breaks, it runs in segments" },
+    { "strict", "boolean", false, "each break is an error, whatever fullgraph says" },
+    { "effects", "string", "refuse", "refuse, or once: writes to what was there, at capture" },
+    { "max_recaptures", "integer", 64, "more than that is an error that says what changed",
+      within = { 0, math.huge } },
+  },
   returns = "Compiled: call it as the function",
-  errors = "reading a value inside (:item(), print), see the message",
+  errors = "a break, see docs/breaks.md; too many re-captures",
 }, function(fn, o)
   local where = type(fn) == "function" and debug.getinfo(fn, "S") or {}
   local name = o.name or ("%s:%d"):format(where.short_src or "?", where.linedefined or 0)
-  return setmetatable({ fn = fn, name = name, entries = {}, order = {}, parameters = {} }, Compiled)
+  if o.effects ~= "refuse" and o.effects ~= "once" then
+    raise("SGL_EARG", ("compile: option 'effects' must be 'refuse' or 'once', got '%s'"):format(
+      o.effects))
+  end
+  local self = setmetatable({
+    fn = fn, name = name, entries = {}, order = {}, parameters = {}, changed = {}, broken = {},
+    fullgraph = o.fullgraph, strict = o.strict, effects = o.effects,
+    max_recaptures = o.max_recaptures, seconds = 0, broken_seconds = 0, segments = 0,
+  }, Compiled)
+  return coverage.note(self)
 end)
 
 return compile

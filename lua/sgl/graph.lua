@@ -31,6 +31,7 @@ local function read(graph)
           type = ("%s[%s]"):format(input.dtype, table.concat(input.shape, ", ")) }
   end
   for line in tostring(graph):gmatch "[^\n]+" do
+    if line:find "^%s*block " then break end      -- the blocks' names are their own
     local name, op, operands, type, source = line:match(LINE)
     if name then
       local inputs = {}

@@ -11,6 +11,8 @@ require "sgl.tensor"
 require "sgl.compile"
 require "sgl.events"
 require "sgl.cache"
+require "sgl.control"
+require "sgl.effect"
 require "sgl.graph"
 require "sgl.save"
 require "sgl.native"
@@ -70,6 +72,7 @@ api.fn(root, "grad", {
 end)
 
 local ROOMS = { nn = "sgl.nn", optim = "sgl.optim", data = "sgl.data" }
+api.rooms = ROOMS
 
 return setmetatable(root, {
   __index = function(t, name)

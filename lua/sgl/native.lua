@@ -7,8 +7,8 @@ local api = require "sgl.api"
 
 api.native("Tensor", {
   doc = "A tensor. Fields: shape (a list of sizes), dtype (a string), ndim. #t is the size of the "
-    .. "first dim; + - * / // % ^ and unary - work element by element; t[key] reads and "
-    .. "t[key] = v writes a part. < <= == .. raise: Lua could not return a tensor from them.",
+    .. "first dim; + - * / // % ^ and unary - work element by element, & | ~ on bool; t[key] reads "
+    .. "and t[key] = v writes a part. < <= == .. raise: Lua could not return a tensor from them.",
 }, {
   { "item", { doc = "The value of a tensor of one element.", returns = "number or boolean",
     errors = "several elements; inside sgl.compile, a computed tensor" } },
@@ -44,6 +44,8 @@ api.native("Graph", {}, {
   { "outputs", { doc = "The output nodes, with their name.", returns = "list" } },
   { "count", { doc = "How many nodes have an op.", args = { { "op", "string", "such as \"dot\"" } },
     returns = "integer", errors = "an unknown op" } },
+  { "blocks", { doc = "The graphs that control nodes run; the attributes then, else and body of a "
+    .. "node are positions in this list.", returns = "list of Graph" } },
   { "hash", { doc = "A hash of all that changes what the graph computes: not of names and lines.",
     returns = "string" } },
   { "verify", { doc = "Checks every rule of the verifier.", returns = "true",

@@ -2,13 +2,14 @@
 --
 -- In:    lines; `?name` is help, `:name` a command, everything else Lua. A line that is not
 --        complete goes on at the prompt ">> ".
--- Out:   results, as tostring writes them; errors on stderr, after which the session goes on.
+-- Out:   results, as repl/value.lua writes them; errors on stderr, after which the session goes on.
 -- Holds: a chunk is called "stdin", so positions in messages and graphs read stdin:1.
 local core = require "sgl.core"
 local line = require "sgl.line"
 local commands = require "sgl.repl.commands"
 local complete = require "sgl.repl.complete"
 local help = require "sgl.repl.help"
+local value = require "sgl.repl.value"
 
 local repl = {}
 
@@ -29,16 +30,16 @@ local function history_path()
 end
 
 -- Remembers graphs and compiled functions for the commands that work on the last one.
-local function note(value)
-  local meta = debug.getmetatable(value)
+local function note(v)
+  local meta = debug.getmetatable(v)
   local name = type(meta) == "table" and rawget(meta, "__name")
-  if name == "graph" then session.graph = value end
-  if name == "sgl.compiled" then session.compiled = value end
+  if name == "graph" then session.graph = v end
+  if name == "sgl.compiled" then session.compiled = v end
 end
 
 local function note_globals()
-  for _, value in next, _G do
-    if type(value) == "table" and rawget(value, "latest") then note(value) end
+  for _, v in next, _G do
+    if type(v) == "table" and rawget(v, "latest") then note(v) end
   end
 end
 
@@ -47,7 +48,7 @@ local function show(...)
   if words.n == 0 then return end
   for i = 1, words.n do
     note(words[i])
-    words[i] = tostring(words[i]):gsub("\n$", "")
+    words[i] = value.text(words[i])
   end
   print(table.concat(words, "\t", 1, words.n))
 end

@@ -45,21 +45,23 @@ local function script(lines, blocks)
 end
 
 local function run(name, source)
-  local outputs, now = {}, nil
+  local outputs, now, real = {}, nil, print
   local env = setmetatable({
     [MARK] = function(n)
       now = n
       outputs[n] = {}
     end,
-    print = function(...)
-      local words = table.pack(...)
-      for i = 1, words.n do words[i] = tostring(words[i]) end
-      table.insert(outputs[now], table.concat(words, "\t"))
-    end,
   }, { __index = _G })
   sgl.seed(0)
   local chunk = assert(load(source, "@" .. name, "t", env))
-  chunk()
+  function _G.print(...)                          -- programs print through it too
+    local words = table.pack(...)
+    for i = 1, words.n do words[i] = tostring(words[i]) end
+    table.insert(outputs[now], table.concat(words, "\t"))
+  end
+  local ok, e = xpcall(chunk, debug.traceback)
+  _G.print = real
+  if not ok then error(e, 0) end
   return outputs
 end
 

@@ -28,11 +28,13 @@ local FAMILIES = {
   { "reduce", "Reductions" },
   { "dot", "Products" },
   { "index", "Indexing, sorting, running sums" },
+  { "control", "Control flow" },
+  { "effect", "Effects" },
 }
 
 local KINDS = {
   I = "integer", F = "number", T = "dtype", A = "dim", P = "list of dims", L = "list of integers",
-  D = "list of sizes",
+  D = "list of sizes", S = "text", G = "block",
 }
 
 -- "start:D step:L" as "start (list of sizes), step (list of integers)".

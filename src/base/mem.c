@@ -124,8 +124,6 @@ void base_mem_free(void *p)
     free(system_block(p));
 }
 
-size_t base_mem_size(const void *p) { return p ? head_of(p)->bytes : 0; }
-
 MemStats base_mem_stats(void)
 {
     return (MemStats){.live = atomic_load(&live),
@@ -133,5 +131,7 @@ MemStats base_mem_stats(void)
                       .count = atomic_load(&count),
                       .blocks = atomic_load(&blocks)};
 }
+
+void base_mem_peak_restart(void) { atomic_store(&peak, atomic_load(&live)); }
 
 void base_mem_fail_at(int64_t nth) { atomic_store(&fail_countdown, nth); }

@@ -11,7 +11,7 @@
 
 typedef struct MemStats {
     int64_t live;    /* bytes now allocated */
-    int64_t peak;    /* most bytes ever allocated at once */
+    int64_t peak;    /* most bytes allocated at once since start or base_mem_peak_restart */
     int64_t count;   /* allocations made since start */
     int64_t blocks;  /* blocks now allocated */
 } MemStats;
@@ -23,8 +23,8 @@ void *base_mem_resize(void *p, size_t bytes);       /* as realloc; p stays valid
 void  base_mem_free(void *p);                       /* NULL is allowed */
 void *base_mem_big(size_t bytes);                   /* 64-byte aligned, huge pages from 4 MiB,
                                                        not zeroed, padded to 128 bytes */
-size_t base_mem_size(const void *p);                /* bytes asked for */
 
 MemStats base_mem_stats(void);
+void base_mem_peak_restart(void);                   /* the peak is what lives now */
 void base_mem_fail_at(int64_t nth);                 /* the nth allocation from now fails; 0: none */
 #endif

@@ -50,8 +50,7 @@ void base_str_vfmt(Str *s, const char *fmt, va_list ap)
     int n = vsnprintf(s->at + s->n, s->cap - s->n, fmt, ap); /* most often it fits at once */
     bool fits = n >= 0 && (size_t)n < s->cap - s->n;
     if (n < 0) s->failed = true;
-    else if (!fits && reserve(s, (size_t)n))
-        vsnprintf(s->at + s->n, (size_t)n + 1, fmt, again);
+    else if (!fits && reserve(s, (size_t)n)) vsnprintf(s->at + s->n, (size_t)n + 1, fmt, again);
     if (!s->failed) s->n += (size_t)n;
     s->at[s->n] = 0;
     va_end(again);
@@ -75,13 +74,6 @@ void base_str_fmt(Str *s, const char *fmt, ...)
     va_start(ap, fmt);
     base_str_vfmt(s, fmt, ap);
     va_end(ap);
-}
-
-void base_str_clear(Str *s)
-{
-    s->n = 0;
-    s->failed = false;
-    if (s->at) s->at[0] = 0;
 }
 
 void base_str_free(Str *s)

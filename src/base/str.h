@@ -19,7 +19,6 @@ void base_str_put(Str *s, const char *text);
 void base_str_fmt(Str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void base_str_int(Str *s, int64_t value);       /* in decimal */
 void base_str_vfmt(Str *s, const char *fmt, va_list ap);
-void base_str_clear(Str *s);
 void base_str_free(Str *s);
 
 typedef struct Interner { Arena arena; Map map; } Interner;

@@ -32,6 +32,7 @@ static const CpuOp CPU_OPS[] = {
 
 typedef struct CpuStep {
     TilePlan *plan; /* of a kernel */
+    bool shared;    /* the plan is that of a step before */
     bool parallel;
 } CpuStep;
 
@@ -42,6 +43,7 @@ typedef struct CpuState {
     char *scratch; /* workers × scratch_bytes */
     void *partials;
     char *wide;  /* widened operands of one step */
+    Map plans;   /* while preparing: address of a kernel to that of its plan */
     void **args; /* addresses of one kernel's buffers */
     int nargs;
     CpuStep step[];
@@ -74,12 +76,23 @@ static int64_t work_of(const Step *s)
     return most * op->weight;
 }
 
+/* The plan of the step's kernel, made at its first step. */
+static int find_plan(Ctx *cx, CpuState *st, const Step *s, CpuStep *to)
+{
+    uint64_t key = (uintptr_t)s->kernel, known;
+    to->shared = base_map_get(&st->plans, key, &known);
+    to->plan = to->shared ? (TilePlan *)(uintptr_t)known : kern_tile_plan(s->kernel, st->isa->tile);
+    if (to->plan && (to->shared || base_map_set(&st->plans, key, (uintptr_t)to->plan)))
+        return SGL_OK;
+    return base_fail(cx, SGL_ENOMEM, "no memory for kernel %s", s->kernel->name);
+}
+
 static int prepare_step(Ctx *cx, CpuState *st, const Step *s, CpuStep *to)
 {
-    if (s->kind == STEP_COPY) return SGL_OK;
+    if (s->kind == STEP_COPY || s->kind == STEP_CALL) return SGL_OK;
     if (s->kind == STEP_KERNEL) {
-        to->plan = kern_tile_plan(s->kernel, st->isa->tile);
-        if (!to->plan) return base_fail(cx, SGL_ENOMEM, "no memory for kernel %s", s->kernel->name);
+        int code = find_plan(cx, st, s, to);
+        if (code < 0) return code;
         to->parallel = kern_tile_chunks(to->plan) > 1 && kern_tile_cost(to->plan) >= WORK_MIN;
         need(&st->scratch_bytes, kern_tile_scratch(to->plan));
         need(&st->partial_bytes, kern_tile_partials(to->plan));
@@ -111,7 +124,9 @@ static int reserve(Ctx *cx, CpuState *st, int workers)
 static void release(void *state)
 {
     CpuState *st = state;
-    for (int i = 0; i < st->nsteps; i++) kern_tile_free(st->step[i].plan);
+    for (int i = 0; i < st->nsteps; i++)
+        if (!st->step[i].shared) kern_tile_free(st->step[i].plan);
+    base_map_free(&st->plans);
     base_mem_free(st->scratch);
     base_mem_free(st->partials);
     base_mem_free(st->wide);
@@ -128,6 +143,7 @@ static int prepare(Ctx *cx, const StepVec *steps, void **state)
     int code = st->isa ? SGL_OK : SGL_EUNSUP;
     for (int i = 0; i < steps->n && code == SGL_OK; i++)
         code = prepare_step(cx, st, &steps->at[i], &st->step[i]);
+    base_map_free(&st->plans);
     if (code == SGL_OK) {
         st->partials = base_mem_big(st->partial_bytes);
         st->wide = base_mem_big(st->wide_bytes);

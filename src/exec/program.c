@@ -13,6 +13,22 @@
 #include "exec/slot.h"
 #include "exec/tell.h"
 #include "exec/warm.h"
+#include "ir/control.h"
+
+int exec_print_set(Ctx *cx, ExecPrint print)
+{
+    ExecSlot *slot = exec_slot(cx);
+    if (!slot) return SGL_ENOMEM;
+    slot->print = print;
+    return SGL_OK;
+}
+
+int exec_print(Ctx *cx, const Node *n, const char *text, void *const *values)
+{
+    const ExecSlot *slot = cx->slot[CTX_EXEC];
+    if (!slot || !slot->print.fn) return SGL_OK;
+    return slot->print.fn(slot->print.arg, n, text, values);
+}
 
 static ExecHooks hooks_of(const Ctx *cx)
 {
@@ -81,7 +97,8 @@ static int lower(Program *p)
         code = kern_lower(s, i, &p->arena, &p->steps);
         if (code == SGL_OK) exec_group_tell(p, i, first);
     }
-    return code == SGL_OK ? add_copies(p) : code;
+    if (code == SGL_OK) code = add_copies(p);
+    return code == SGL_OK ? kern_share(p->cx, &p->steps, &p->info.bodies) : code;
 }
 
 static int allocate(Program *p)
@@ -99,12 +116,31 @@ static int allocate(Program *p)
     return SGL_OK;
 }
 
+static void count_blocks(Program *p)
+{
+    ProgramInfo *info = &p->info;
+    for (int i = 0; i < exec_calls_count(p->calls); i++) {
+        const ProgramInfo *block = exec_program_info(exec_calls_at(p->calls, i));
+        info->nodes += block->nodes;
+        info->groups += block->groups;
+        info->kernels += block->kernels;
+        info->bodies += block->bodies;
+        info->steps += block->steps;
+        info->dots += block->dots;
+        info->ops += block->ops;
+        info->fused += block->fused;
+        info->arena_bytes += block->arena_bytes;
+        info->bytes += block->bytes;
+        info->blocks += block->blocks + 1;
+    }
+}
+
 static void count(Program *p, double start)
 {
     const Schedule *s = p->schedule;
     ProgramInfo *info = &p->info;
     for (int i = 0; i < s->graph->nodes.n; i++) info->nodes += s->group_of[i] >= 0;
-    info->fusion_ratio = exec_fusion_ratio(s);
+    exec_fusion_count(s, &info->ops, &info->fused);
     for (int i = 0; i < s->groups.n; i++) info->groups += s->groups.at[i].kind != GROUP_ALIAS;
     for (int i = 0; i < p->steps.n; i++) {
         info->kernels += p->steps.at[i].kind == STEP_KERNEL;
@@ -114,6 +150,7 @@ static void count(Program *p, double start)
     info->arena_bytes = s->arena_bytes;
     info->bytes = sizeof *p + s->arena_bytes + p->arena.bytes + s->graph->arena.bytes +
                   (size_t)p->steps.cap * sizeof *p->steps.at;
+    count_blocks(p);
     info->compile_seconds = base_clock() - start;
 }
 
@@ -138,11 +175,11 @@ static Schedule *schedule(Graph *g, ProgramInfo *info, Str *key)
     bool wanted = exec_warm_wanted(g) && exec_warm_key(g, key);
     Schedule *s = wanted ? exec_warm_load(g, key, &hooks, &info->passes) : NULL;
     info->cache = s ? "disk" : "none";
-    if (s || !wanted) base_str_clear(key);
+    if (s || !wanted) base_str_free(key);
     return s ? s : pass_run(g, NULL, &info->passes, hooks.pass, hooks.arg);
 }
 
-static Program *compile(Graph *g)
+Program *exec_compile_part(Graph *g)
 {
     double start = base_clock();
     Ctx *cx = g->cx;
@@ -158,6 +195,7 @@ static Program *compile(Graph *g)
     p->backend = exec_backend(cx);
     p->schedule = schedule(g, &p->info, &key);
     if (!p->schedule || lower(p) < 0 || allocate(p) < 0 ||
+        exec_calls_make(cx, &p->steps, &p->calls) < 0 ||
         (p->backend->prepare && p->backend->prepare(cx, &p->steps, &p->state) < 0)) {
         exec_program_free(p);
         p = NULL;
@@ -186,7 +224,7 @@ Program *exec_compile(Graph *g)
     ObsSpan span = obs_span_begin(cx);
     obs_event(cx, OBS_compile_start, -1, OBS_TEXT("backend", exec_backend(cx)->name),
               OBS_INT("nodes", g->nodes.n));
-    Program *p = compile(g);
+    Program *p = exec_compile_part(g);
     exec_compile_tell(cx, p, false, obs_span_ms(&span));
     if (p) has_compiled(cx, backend);
     obs_span_end(cx, &span);
@@ -203,6 +241,7 @@ void exec_program_free(Program *p)
 {
     if (!p) return;
     if (p->backend->release && p->state) p->backend->release(p->state);
+    exec_calls_free(p->calls);
     if (p->kept)
         for (int k = 0; k < p->schedule->graph->outputs.n; k++) exec_storage_unref(p->kept[k]);
     base_mem_free(p->kept);
@@ -308,28 +347,47 @@ static int run_step(Program *p, int i)
         add_position(p->cx, step->node);
         return SGL_EINTR;
     }
-    int code = p->backend->run(p->cx, p->state, step, i, p->buffers);
-    if (code < 0) add_position(p->cx, step->node);
+    /* An error inside a block has its position already. */
+    bool nested = step->kind == STEP_CALL && ir_is_control(step->node);
+    int code = step->kind == STEP_CALL ? exec_calls_run(p->calls, i, p->buffers)
+                                       : p->backend->run(p->cx, p->state, step, i, p->buffers);
+    if (code < 0 && !nested) add_position(p->cx, step->node);
     return code;
 }
 
-int exec_run(Program *p, Storage *const *in, Storage **out)
+static int run_steps(Program *p)
 {
     ExecHooks hooks = hooks_of(p->cx);
-    bool told = obs_sample(p->cx, OBS_run_end), steps = obs_wanted(p->cx, OBS_step_end);
-    ObsSpan span = {0};
-    if (told || steps) span = obs_span_begin(p->cx);
-    int code = bind(p, in);
+    bool told = obs_wanted(p->cx, OBS_step_end);
+    int code = SGL_OK;
     for (int i = 0; i < p->steps.n && code >= 0; i++) {
-        bool tell = steps && obs_sample(p->cx, OBS_step_end);
+        bool tell = told && obs_sample(p->cx, OBS_step_end);
         double start = hooks.step || tell ? base_clock() : 0;
         code = run_step(p, i);
         if (hooks.step && code >= 0) hooks.step(hooks.arg, p, i, base_clock() - start);
         if (tell) exec_step_tell(p, i, base_clock() - start);
     }
+    return code;
+}
+
+int exec_run(Program *p, Storage *const *in, Storage **out)
+{
+    bool told = obs_sample(p->cx, OBS_run_end), watched = told || obs_wanted(p->cx, OBS_step_end);
+    ObsSpan span = {0};
+    if (watched) span = obs_span_begin(p->cx);
+    int code = bind(p, in);
+    if (code >= 0) code = run_steps(p);
     for (int k = 0; k < exec_program_graph(p)->outputs.n && code >= 0; k++)
         out[k] = exec_storage_ref(p->kept[k]);
     if (told && code >= 0) exec_run_tell(p, obs_span_ms(&span));
-    if (told || steps) obs_span_end(p->cx, &span);
+    if (watched) obs_span_end(p->cx, &span);
     return code < 0 ? code : SGL_OK;
+}
+
+int exec_program_call(Program *p, void *const *in, void *const *out)
+{
+    const Graph *g = exec_program_graph(p);
+    for (int i = 0; i < g->inputs.n; i++) p->buffers[i] = in[i];
+    for (int k = 0; k < g->outputs.n; k++) p->buffers[g->inputs.n + k] = out[k];
+    return run_steps(p);
 }

@@ -9,10 +9,12 @@
 
 typedef struct Program Program;
 typedef struct ProgramInfo {
-    int nodes, groups, kernels, steps, dots;
+    int nodes, groups, kernels, steps, dots;   /* of this program and of its blocks */
+    int bodies;                  /* distinct kernels: equal ones are compiled once */
+    int blocks;                  /* programs of blocks, nested ones too */
     size_t arena_bytes;          /* peak memory of a run beside inputs and outputs */
     size_t bytes;                /* memory the program itself holds, arena included */
-    double fusion_ratio;         /* share of the ops computed together with others, 0 to 1 */
+    int ops, fused;              /* nodes with inputs; those computed together with others */
     const char *cache;           /* where the passes' work was found: "none", "disk" */
     double compile_seconds;
     PassTimes passes;
@@ -27,6 +29,14 @@ typedef struct ExecHooks {
     void *arg;
 } ExecHooks;
 int exec_hooks_set(Ctx *cx, ExecHooks hooks);             /* replaces those set before */
+
+/* What op `print` calls: its text, and the data of its inputs from the second on, whose types are
+ * the node's. Negative with the context's error set stops the run. Without a function nothing is
+ * printed. */
+typedef int (*ExecPrintFn)(void *arg, const Node *n, const char *text, void *const *values);
+typedef struct ExecPrint { ExecPrintFn fn; void *arg; } ExecPrint;
+int exec_print_set(Ctx *cx, ExecPrint print);
+int exec_print(Ctx *cx, const Node *n, const char *text, void *const *values);
 
 /* Compiles a graph (takes it). NULL with the context's error set. Static dims only. */
 Program *exec_compile(Graph *g);

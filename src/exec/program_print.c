@@ -7,13 +7,14 @@
 #include "exec/program_type.h"
 
 static const char *const GROUP_NAMES[] = {
-    [GROUP_MAP] = "map", [GROUP_REDUCE] = "reduce", [GROUP_CONCAT] = "concat",
-    [GROUP_DOT] = "dot", [GROUP_INDEX] = "index",   [GROUP_ALIAS] = "alias",
+    [GROUP_MAP] = "map",   [GROUP_REDUCE] = "reduce", [GROUP_CONCAT] = "concat",
+    [GROUP_DOT] = "dot",   [GROUP_INDEX] = "index",   [GROUP_ALIAS] = "alias",
+    [GROUP_CALL] = "call",
 };
 static const char *const STEP_NAMES[] = {
     [STEP_KERNEL] = "kernel",   [STEP_DOT] = "dot",         [STEP_GATHER] = "gather",
     [STEP_SCATTER] = "scatter", [STEP_ARGSORT] = "argsort", [STEP_CUMSUM] = "cumsum",
-    [STEP_FOLD] = "fold",       [STEP_COPY] = "copy",
+    [STEP_FOLD] = "fold",       [STEP_COPY] = "copy",       [STEP_CALL] = "call",
 };
 static const char *const PLACE_NAMES[] = {
     [BUF_ARENA] = "arena",
@@ -85,6 +86,19 @@ static void put_view(const View *v, Str *out)
     base_str_put(out, "]");
 }
 
+/* The op, the buffers it reads and writes, the blocks it runs. */
+static void print_call(const Program *p, int step, Str *out)
+{
+    const Step *s = &p->steps.at[step];
+    int block[2], n = exec_calls_of(p->calls, step, block);
+    base_str_fmt(out, " %s", ir_op(s->node)->name);
+    for (int i = 0; i < s->nargs; i++) {
+        if (i == s->node->nin) base_str_put(out, " to");
+        if (s->args[i] >= 0) base_str_fmt(out, " b%d", s->args[i]);
+    }
+    for (int i = 0; i < n; i++) base_str_fmt(out, "%s $%d", i ? "," : " runs", block[i]);
+}
+
 void exec_step_print(const Program *p, int step, Str *out)
 {
     const Step *s = &p->steps.at[step];
@@ -92,6 +106,8 @@ void exec_step_print(const Program *p, int step, Str *out)
     if (s->kind == STEP_KERNEL) {
         base_str_fmt(out, " %s", s->kernel->name);
         for (int i = 0; i < s->nargs; i++) base_str_fmt(out, " b%d", s->args[i]);
+    } else if (s->kind == STEP_CALL) {
+        print_call(p, step, out);
     } else if (s->kind == STEP_COPY) {
         base_str_fmt(out, " b%d to b%d, %zu bytes", s->args[0], s->args[1], s->bytes);
     } else {
@@ -124,4 +140,9 @@ void exec_program_print(const Program *p, const char *level, Str *out)
     };
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
         if (strcmp(level, levels[i].level) == 0) levels[i].print(p, out);
+    for (int i = 0; i < exec_calls_count(p->calls); i++) {
+        base_str_fmt(out, "block $%d\n", i);
+        exec_program_print(exec_calls_at(p->calls, i), level, out);
+        base_str_put(out, "end\n");
+    }
 }

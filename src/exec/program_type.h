@@ -6,6 +6,7 @@
 #ifndef SGL_EXEC_PROGRAM_TYPE_H
 #define SGL_EXEC_PROGRAM_TYPE_H
 #include "exec/backend.h"
+#include "exec/control.h"
 
 struct Program {
     Ctx *cx;                 /* borrowed */
@@ -14,6 +15,7 @@ struct Program {
     StepVec steps;
     const Backend *backend;
     void *state;             /* the backend's */
+    Calls *calls;            /* what STEP_CALL runs; NULL: none */
     void *memory;            /* the arena of buffers */
     void **buffers;          /* by number in the schedule */
     Storage **kept;          /* by output: what the last run handed out, for reuse */

@@ -7,6 +7,7 @@
 
 typedef struct ExecSlot {
     ExecHooks hooks;
+    ExecPrint print;
     BackendState state[BACKEND_COUNT];
     Disk disk;
 } ExecSlot;

@@ -14,7 +14,7 @@ void exec_compile_tell(Ctx *cx, const Program *p, bool in_memory, double ms)
     obs_event(cx, OBS_compile_end, ms, OBS_TEXT("backend", exec_backend(cx)->name),
               OBS_BOOL("ok", p != NULL), OBS_INT("nodes", info->nodes),
               OBS_INT("kernels", info->kernels), OBS_INT("steps", info->steps),
-              OBS_INT("dots", info->dots), OBS_NUMBER("fusion_ratio", info->fusion_ratio),
+              OBS_INT("dots", info->dots), OBS_NUMBER("fusion_ratio", exec_fusion_ratio(info)),
               OBS_INT("bytes", info->bytes), OBS_TEXT("cache", in_memory ? "memory" : info->cache));
 }
 
@@ -27,20 +27,24 @@ static int count_ops(const Group *g)
 }
 
 /* A node that several groups compute for themselves belongs to the first. */
-double exec_fusion_ratio(const Schedule *s)
+void exec_fusion_count(const Schedule *s, int *ops, int *fused)
 {
-    int ops = 0, fused = 0;
+    *ops = *fused = 0;
     for (int i = 0; i < s->groups.n; i++) {
         const Group *g = &s->groups.at[i];
         bool company = g->kind != GROUP_ALIAS && count_ops(g) > 1;
         for (int k = 0; k < g->nodes.n; k++) {
             const Node *n = g->nodes.at[k];
             if (n->nin == 0 || s->group_of[n->id] != i) continue;
-            ops++;
-            fused += company;
+            ++*ops;
+            *fused += company;
         }
     }
-    return ops ? (double)fused / ops : 0;
+}
+
+double exec_fusion_ratio(const ProgramInfo *info)
+{
+    return info->ops ? (double)info->fused / info->ops : 0;
 }
 
 static void tell_group(const Program *p, const Group *g, const char *name)

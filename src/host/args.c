@@ -1,6 +1,6 @@
 /* args.c: arguments from Lua, checked, with errors in the user's terms; shapes for messages.
  */
-#include "host/host.h"
+#include "host/guard.h"
 #include "host/tensor.h"
 
 const char *host_kind(lua_State *L, int arg)
@@ -33,7 +33,12 @@ Dtype host_check_dtype(lua_State *L, int arg, int otherwise)
 
 int host_check_list(lua_State *L, int arg, const char *what)
 {
-    if (lua_type(L, arg) == LUA_TTABLE) return (int)lua_rawlen(L, arg);
+    if (lua_type(L, arg) == LUA_TTABLE) {
+        arg = lua_absindex(L, arg);
+        host_push_fields(L, arg);
+        lua_replace(L, arg);
+        return (int)lua_rawlen(L, arg);
+    }
     return host_raise(L, SGL_EARG, NULL, "%s must be a list, got %s", what, host_kind(L, arg));
 }
 

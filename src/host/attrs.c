@@ -112,17 +112,24 @@ static void read_dims(Reader *r, const AttrField *f, int at)
     ir_attr_put_list(r->out, n, dims);
 }
 
+/* Texts and blocks come by ways of their own (control.c, effect.c). */
+static void read_none(Reader *r, const AttrField *f, int at)
+{
+    (void)at;
+    missing(r, f);
+}
+
 /* By kind: reading a field, and pushing the words of one; `items` counts those of a list. */
 typedef struct Kind {
     char kind;
     void (*read)(Reader *, const AttrField *, int at);
-    bool list, axis;
+    bool list, from_one; /* counts from 1 in Lua */
 } Kind;
 
 static const Kind KINDS[] = {
     {'I', read_int, false, false}, {'F', read_float, false, false}, {'T', read_dtype, false, false},
     {'A', read_axis, false, true}, {'P', read_axes, true, true},    {'L', read_ints, true, false},
-    {'D', read_dims, true, false},
+    {'D', read_dims, true, false}, {'S', read_none, false, false},  {'G', read_none, false, false},
 };
 
 static const Kind *kind_of(char kind)
@@ -166,7 +173,8 @@ static void push_word(lua_State *L, const AttrField *f, int64_t word)
 {
     if (f->kind == 'F') lua_pushnumber(L, ir_attr_double(word));
     else if (f->kind == 'T') lua_pushstring(L, DTYPES[word].name);
-    else lua_pushinteger(L, word + kind_of(f->kind)->axis);
+    else if (f->kind == 'S') lua_pushstring(L, ir_attr_text(word));
+    else lua_pushinteger(L, word + kind_of(f->kind)->from_one);
 }
 
 void host_attrs_push(lua_State *L, const Node *n)

@@ -8,16 +8,23 @@
 #include <string.h>
 #include "host/capture.h"
 #include "host/events.h"
+#include "ir/build.h"
 
-static void capture_off(lua_State *L, Capture *c)
+static void tell_end(const Capture *c)
+{
+    const Graph *g = c->trace.graph;
+    obs_event(c->host->cx, OBS_capture_end, obs_span_ms(&c->span), OBS_TEXT("file", c->start.file),
+              OBS_INT("line", c->start.line), OBS_BOOL("ok", c->whole),
+              OBS_INT("nodes", g->nodes.n), OBS_INT("inputs", c->nargs),
+              OBS_INT("outputs", g->outputs.n), OBS_INT("states", c->states.n));
+}
+
+void host_capture_off(lua_State *L, Capture *c)
 {
     if (c->host->capture != c) return;
-    c->host->capture = NULL;
-    const Graph *g = c->trace.graph;
-    obs_event(c->host->cx, OBS_capture_end, obs_span_ms(&c->span), OBS_TEXT("file", c->end.file),
-              OBS_INT("line", c->end.line), OBS_BOOL("ok", c->whole), OBS_INT("nodes", g->nodes.n),
-              OBS_INT("inputs", c->nargs), OBS_INT("outputs", g->outputs.n),
-              OBS_INT("states", c->states.n));
+    if (!c->outer) host_watch_off(L, &c->watch);
+    if (!c->outer) tell_end(c);
+    c->host->capture = c->outer;
     Tensor *ring = &c->trace.handles;
     while (ring->next != ring) {
         Tensor *t = ring->next;
@@ -26,6 +33,44 @@ static void capture_off(lua_State *L, Capture *c)
     }
     lua_pushnil(L);
     lua_rawsetp(L, LUA_REGISTRYINDEX, c);
+    if (c->outer) return;
+    lua_pushnil(L);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, c->watch.guards);
+}
+
+Capture *host_capture_step(Capture *c)
+{
+    while (c->outer) c = c->outer;
+    return c;
+}
+
+bool host_capture_holds(const Capture *c, const Tensor *t)
+{
+    while (c && t->trace != &c->trace) c = c->outer;
+    return c != NULL;
+}
+
+/* A hook of on_graph_capture may capture in turn: then the backend is capturing already. */
+static void watch_begin(lua_State *L, Host *h, Capture *c)
+{
+    c->span = obs_span_begin(h->cx);
+    c->backend = exec_backend_chosen(h->cx);
+    c->before = exec_lifecycle_state(h->cx, c->backend);
+    if (c->before != BACKEND_CAPTURING) exec_lifecycle_move(h->cx, c->backend, BACKEND_CAPTURING);
+    obs_event(h->cx, OBS_capture_start, -1, OBS_TEXT("file", c->start.file),
+              OBS_INT("line", c->start.line), OBS_INT("inputs", c->nargs));
+    host_events_flush(L, h);
+}
+
+/* Unless the capture became a program, the backend is where it was. */
+static void watch_end(lua_State *L, Capture *c)
+{
+    Ctx *cx = c->host->cx;
+    if (!c->span.id) return;
+    if (exec_lifecycle_state(cx, c->backend) == BACKEND_CAPTURING)
+        exec_lifecycle_move(cx, c->backend, c->before);
+    obs_span_end(cx, &c->span);
+    host_events_flush(L, c->host);
 }
 
 static void capture_end(Owned *o)
@@ -33,25 +78,25 @@ static void capture_end(Owned *o)
     Capture *c = (Capture *)o;
     host_trace_end(&c->trace);
     vec_free(&c->states);
+    vec_free(&c->inputs);
+    vec_free(&c->results);
     base_map_free(&c->state_of);
+    base_mem_free(c->args);
+    host_watch_free(&c->watch);
 }
 
 static int capture_close(lua_State *L)
 {
     Capture *c = lua_touserdata(L, 1);
-    Ctx *cx = c->host->cx;
-    capture_off(L, c);
-    if (exec_lifecycle_state(cx, c->backend) == BACKEND_CAPTURING)
-        exec_lifecycle_move(cx, c->backend, c->before);
-    obs_span_end(cx, &c->span);
-    host_events_flush(L, c->host);
+    host_capture_off(L, c);
+    if (!c->outer) watch_end(L, c);
     return 0;
 }
 
 static int capture_gc(lua_State *L)
 {
     Capture *c = lua_touserdata(L, 1);
-    capture_off(L, c);
+    host_capture_off(L, c);
     host_disown(&c->owned);
     capture_end(&c->owned);
     return 0;
@@ -69,9 +114,8 @@ static int no_memory(Host *h)
 }
 
 /* The tensor's place in states; a new one becomes an input. */
-static CapturedState *state_at(lua_State *L, Host *h, int arg, Tensor *t)
+static CapturedState *state_at(lua_State *L, Host *h, Capture *c, int arg, Tensor *t)
 {
-    Capture *c = h->capture;
     uint64_t place;
     if (base_map_get(&c->state_of, (uintptr_t)t, &place)) return &c->states.at[place];
     int index = lua_absindex(L, arg), n = c->states.n;
@@ -80,7 +124,8 @@ static CapturedState *state_at(lua_State *L, Host *h, int arg, Tensor *t)
     lua_rawseti(L, -2, n + 1);
     lua_pop(L, 1);
     Shape s = host_tensor_shape(t);
-    Node *input = ir_input(c->trace.graph, INPUT_STATE, NULL, s.dtype, s.rank, s.dims);
+    Node *input = c->outer ? host_block_tensor(L, h, c, index, t)
+                           : ir_input(c->trace.graph, INPUT_STATE, NULL, s.dtype, s.rank, s.dims);
     CapturedState state = {t, input, input};
     if (!input) host_throw(L, h);
     if (!vec_push(&c->states, state) || !base_map_set(&c->state_of, (uintptr_t)t, (uint64_t)n)) {
@@ -90,27 +135,45 @@ static CapturedState *state_at(lua_State *L, Host *h, int arg, Tensor *t)
     return &c->states.at[n];
 }
 
+Node *host_capture_node_in(lua_State *L, Host *h, Capture *c, int arg, Tensor *t)
+{
+    return t->trace == &c->trace ? t->node : state_at(L, h, c, arg, t)->now;
+}
+
 Node *host_capture_node(lua_State *L, Host *h, int arg, Tensor *t)
 {
-    return t->trace == &h->capture->trace ? t->node : state_at(L, h, arg, t)->now;
+    return host_capture_node_in(L, h, h->capture, arg, t);
 }
 
 Node *host_capture_assign(lua_State *L, Host *h, int arg, Tensor *t, Node *value)
 {
-    if (t->trace == &h->capture->trace) {
+    Capture *c = h->capture;
+    if (t->trace == &c->trace) {
+        for (int i = 0; i < c->nargs; i++)
+            if (c->args[i].tensor == t) c->args[i].assigned = true;
         host_tensor_bind(t, t->trace, value);
         return value;
     }
-    CapturedState *s = state_at(L, h, arg, t);
-    return ir_assign(h->capture->trace.graph, s->input, value) < 0 ? NULL : (s->now = value);
+    CapturedState *s = state_at(L, h, c, arg, t);
+    if (c->outer) return s->now = value;
+    return ir_assign(c->trace.graph, s->input, value) < 0 ? NULL : (s->now = value);
 }
 
-Node *host_capture_rng(Host *h)
+Node *host_capture_rng(Capture *c)
 {
-    Capture *c = h->capture;
-    if (!c->rng) c->rng = ir_input(c->trace.graph, INPUT_STATE, "rng", DT_i64, 1, (const Dim[]){2});
-    return c->rng;
+    if (c->rng) return c->rng;
+    if (c->outer) return c->rng = host_block_rng(c);
+    return c->rng = ir_input(c->trace.graph, INPUT_STATE, "rng", DT_i64, 1, (const Dim[]){2});
 }
+
+Node *host_capture_effect(Capture *c)
+{
+    if (c->effect) return c->effect;
+    if (c->outer) return c->effect = host_block_effect(c);
+    return c->effect = ir_const(c->trace.graph, DT_i32, 0, NULL, 0);
+}
+
+int host_capture_stream(Capture *c) { return host_capture_step(c)->streams++; }
 
 /* Pushes the stand-in for argument i of the list at 2. */
 static void push_argument(lua_State *L, Host *h, Capture *c, int i)
@@ -124,12 +187,30 @@ static void push_argument(lua_State *L, Host *h, Capture *c, int i)
                    i, host_kind(L, -1));
     const char *name = NULL;
     if (lua_istable(L, 3) && lua_rawgeti(L, 3, i) == LUA_TSTRING) name = lua_tostring(L, -1);
+    for (int k = 1; k < i; k++) { /* one tensor twice: one stand-in, so that updates are seen */
+        lua_rawgeti(L, 2, k);
+        bool same = lua_isuserdata(L, -1) && lua_rawequal(L, -1, lua_istable(L, 3) ? -3 : -2);
+        lua_pop(L, 1);
+        if (same) c->args[i - 1].same = k;
+    }
     Tensor *t = host_tensor_new(L, h);
     Node *n = ir_input(c->trace.graph, INPUT_ARG, name, s.dtype, s.rank, s.dims);
     if (!n) host_throw(L, h);
     host_tensor_bind(t, &c->trace, n);
+    c->args[i - 1].tensor = t;
     lua_replace(L, -(lua_istable(L, 3) ? 3 : 2));
     if (lua_istable(L, 3)) lua_pop(L, 1);
+    if (!c->args[i - 1].same) return;
+    lua_pushvalue(L, lua_gettop(L) - i + c->args[i - 1].same);
+    lua_replace(L, -2);
+}
+
+/* The values of updated arguments become further outputs, in order. */
+static void take_updates(lua_State *L, Host *h, Capture *c)
+{
+    for (int i = 0; i < c->nargs; i++)
+        if (c->args[i].assigned && ir_output(c->trace.graph, c->args[i].tensor->node, NULL) < 0)
+            host_throw(L, h);
 }
 
 /* The list on the top of the stack becomes the outputs. */
@@ -144,8 +225,7 @@ static void take_outputs(lua_State *L, Host *h, Capture *c)
     }
 }
 
-/* Pushes the capture, not on yet, and the list of its states. */
-static Capture *capture_new(lua_State *L, Host *h)
+Capture *host_capture_new(lua_State *L, Host *h)
 {
     Capture *c = lua_newuserdatauv(L, sizeof *c, 0);
     memset(c, 0, sizeof *c);
@@ -161,76 +241,76 @@ static Capture *capture_new(lua_State *L, Host *h)
     return c;
 }
 
-/* The last line with code of the function at arg before its `end`: where a tail call most often
- * stands, which leaves no frame to ask. */
-static SrcPos function_end(lua_State *L, Host *h, int arg)
+/* A break that user code caught, or a hook that it took away, ends the capture all the same. */
+static void check_whole(lua_State *L, Capture *c)
+{
+    if (c->broken) {
+        lua_rawgetp(L, LUA_REGISTRYINDEX, c);
+        lua_getfield(L, -1, "broken");
+        lua_error(L);
+    }
+    if (host_watch_lost(L, &c->watch))
+        host_break(L, c->host, BREAK_HOOK, NULL, "the debug hook was replaced");
+    if (c->watch.failed) host_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
+}
+
+/* Where a function begins. */
+static SrcPos function_start(lua_State *L, Host *h, int arg)
 {
     lua_Debug ar;
     if (!lua_isfunction(L, arg)) return (SrcPos){NULL, 0};
     lua_pushvalue(L, arg);
-    lua_getinfo(L, ">SL", &ar);
-    int line = ar.linedefined;
-    for (lua_pushnil(L); lua_istable(L, -2) && lua_next(L, -2); lua_pop(L, 1)) {
-        int active = (int)lua_tointeger(L, -2);
-        if (active > line && active < ar.lastlinedefined) line = active;
-    }
-    lua_settop(L, arg);
-    return base_src_pos(h->cx, base_src(h->cx, ar.short_src, line));
+    lua_getinfo(L, ">S", &ar);
+    return base_src_pos(h->cx, base_src(h->cx, host_plain_name(ar.short_src), ar.linedefined));
 }
 
-static int capture(lua_State *L);
-
-bool host_capture_position(lua_State *L, lua_Debug *frame, SrcPos *out)
-{
-    lua_getinfo(L, "f", frame);
-    bool is = lua_tocfunction(L, -1) == capture && lua_getupvalue(L, -1, 1);
-    const Host *h = is ? lua_touserdata(L, -1) : NULL;
-    lua_pop(L, is ? 2 : 1);
-    if (!h || !h->capture || !h->capture->end.file) return false;
-    *out = h->capture->end;
-    return true;
-}
-
-/* A hook of on_graph_capture may capture in turn: then the backend is capturing already. */
-static void lifecycle_capture(lua_State *L, Host *h, Capture *c)
-{
-    c->backend = exec_backend_chosen(h->cx);
-    if (exec_lifecycle_ready(h->cx, c->backend) < 0) host_throw(L, h);
-    c->before = exec_lifecycle_state(h->cx, c->backend);
-    if (c->before != BACKEND_CAPTURING) exec_lifecycle_move(h->cx, c->backend, BACKEND_CAPTURING);
-}
-
-/* core.capture(fn, args, names?, user_fn?) -> program. user_fn is what fn calls, for positions. */
+/* core.capture(fn, args, names?, user_fn?, once?, note?) -> program, guards. user_fn is what fn
+ * calls. With `once`, writes to what was there before are accepted; note(guards) is called before
+ * fn, so that they are there when fn breaks. */
 static int capture(lua_State *L)
 {
     Host *h = host_of(L);
-    lua_settop(L, 4);
-    SrcPos end = function_end(L, h, 4);
-    lua_settop(L, 3);
+    lua_settop(L, 6);
+    SrcPos start = function_start(L, h, 4);
+    bool once = lua_toboolean(L, 5);
     luaL_checktype(L, 1, LUA_TFUNCTION);
     int nargs = host_check_list(L, 2, "capture: the arguments");
     if (h->capture)
         return host_raise(L, SGL_ESTATE, NULL, "capture: another step is being captured");
-    luaL_checkstack(L, nargs + LUA_MINSTACK, "too many arguments");
-    Capture *c = capture_new(L, h);
+    if (!h->tested) h->tested = host_hook_test(L) == 0;
+    luaL_checkstack(L, nargs + 2 * LUA_MINSTACK, "too many arguments");
+    Guards *g = host_guards_new(L, h);
+    if (lua_isfunction(L, 6)) {
+        lua_pushvalue(L, 6);
+        lua_pushvalue(L, 7);
+        lua_call(L, 1, 0);
+    }
+    Capture *c = host_capture_new(L, h);
+    if (exec_lifecycle_ready(h->cx, exec_backend_chosen(h->cx)) < 0) return host_throw(L, h);
+    lua_toclose(L, 8);
+    c->args = base_mem_zero((size_t)nargs + 1, sizeof *c->args);
+    if (!c->args) return host_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
     c->nargs = nargs;
-    c->end = end;
-    c->span = obs_span_begin(h->cx);
-    lua_toclose(L, 4);
-    lifecycle_capture(L, h, c);
-    obs_event(h->cx, OBS_capture_start, -1, OBS_TEXT("file", end.file), OBS_INT("line", end.line),
-              OBS_INT("inputs", nargs));
-    host_events_flush(L, h);
+    c->start = start;
+    watch_begin(L, h, c);
     h->capture = c;
-    c->trace.graph->src = host_src(L, h);
+    c->trace.graph->src = start.file ? base_src(h->cx, start.file, start.line) : host_src(L, h);
     lua_pushvalue(L, 1);
     for (int i = 1; i <= nargs; i++) push_argument(L, h, c, i);
+    host_watch_on(L, &c->watch, h, g, once);
     lua_call(L, nargs, 1);
+    check_whole(L, c);
+    host_watch_off(L, &c->watch);
+    host_guards_done(L, g, once);
     take_outputs(L, h, c);
+    take_updates(L, h, c);
+    if (c->effect && ir_effect(c->trace.graph, c->effect) < 0) return host_throw(L, h);
     c->whole = true;
-    capture_off(L, c);
+    host_capture_off(L, c);
     host_events_graph(L, h, c->trace.graph, 2);
-    return host_program_push(L, h, c, 5);
+    host_program_push(L, h, c, 9);
+    lua_pushvalue(L, 7);
+    return 2;
 }
 
 static int capturing(lua_State *L)

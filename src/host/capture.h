@@ -3,38 +3,81 @@
  * Tensors from outside become state inputs, by handle: the program reads the handles again at
  * each run. Inside the capture an assigned handle stands for its newest node; after it the
  * handles are as before.
+ * What a function given to sgl.cond, scan or loop does is captured as a block (control.c): a
+ * capture inside a capture, whose inputs are nodes of the outer one. All of this holds for it too,
+ * but that it makes no assigns: what it assigned becomes a result of the control node.
  */
 #ifndef SGL_HOST_CAPTURE_H
 #define SGL_HOST_CAPTURE_H
 #include "exec/lifecycle.h"
+#include "host/hook.h"
 #include "host/trace.h"
 #include "obs/obs.h"
 
-typedef struct CapturedState { Tensor *tensor; Node *input, *now; } CapturedState;
+typedef struct CapturedState {
+    Tensor *tensor;
+    Node *input, *now;
+} CapturedState;
+
+/* An argument's stand-in; `same`: the number of an earlier argument that is the same tensor. */
+typedef struct CapturedArg {
+    Tensor *tensor;
+    bool assigned;
+    int same;
+} CapturedArg;
+
+/* What an input of a block stands for in the capture around it. */
+typedef enum BlockKind { BLOCK_ARG, BLOCK_TENSOR, BLOCK_RNG, BLOCK_EFFECT, BLOCK_INDEX } BlockKind;
+typedef struct BlockInput {
+    BlockKind kind;
+    Tensor *tensor;            /* BLOCK_TENSOR */
+    Node *from, *input;        /* node outside; INDEX: NULL */
+} BlockInput;
 
 typedef struct Capture {
     Owned owned;
     Host *host;
+    struct Capture *outer;     /* of a block: the capture around it; NULL: a step */
+    bool repeats;              /* a block that may run several times */
+    VEC(BlockInput) inputs;    /* of a block, by number of the input */
+    VEC(Node *) results;       /* of a block */
+    Node *effect;              /* the last print or assert; NULL: none */
+    Node *index;               /* of a block that repeats and draws: the number of the step */
     Trace trace;
     VEC(CapturedState) states; /* a list in the registry, under this address, anchors them */
     Map state_of;              /* address of a tensor: its place in states */
     Node *rng;                 /* the hidden input {seed, counter}; NULL: nothing was drawn */
     int streams;               /* drawn so far */
     int nargs;
-    ObsSpan span;              /* of the capture and its compilation */
-    bool whole;                /* the function returned, nothing was raised */
-    int backend;               /* what it is captured for */
-    BackendState before;       /* of the backend */
-    SrcPos end;                /* last line of the user's function; file NULL: unknown */
+    CapturedArg *args;
+    SrcPos start; /* of the user's function; file NULL: unknown */
+    ObsSpan span; /* of the capture of a step and its compilation */
+    bool whole;   /* the function returned, nothing was raised */
+    int backend;  /* what it is captured for */
+    BackendState before; /* of the backend */
+    Watch watch;  /* what it sees of the virtual machine */
+    bool broken;  /* a break was raised; field `broken` of the states' list holds it */
 } Capture;
-
-/* If the frame is the one of core.capture: where the captured function ends, when known. */
-bool host_capture_position(lua_State *L, lua_Debug *frame, SrcPos *out);
 
 Node *host_capture_node(lua_State *L, Host *h, int arg, Tensor *t);
 /* NULL: ir_assign refused. */
 Node *host_capture_assign(lua_State *L, Host *h, int arg, Tensor *t, Node *value);
-Node *host_capture_rng(Host *h);                 /* NULL with the context's error set */
+/* The next three with the capture to look in: h->capture, or one around it. */
+Node *host_capture_node_in(lua_State *L, Host *h, Capture *c, int arg, Tensor *t);
+Node *host_capture_rng(Capture *c);              /* NULL with the context's error set */
+Node *host_capture_effect(Capture *c);           /* the last effect, or where the chain begins */
+int host_capture_stream(Capture *c);             /* the next stream, unique in the step */
+Capture *host_capture_new(lua_State *L, Host *h);       /* pushes it, and the list of its states */
+void host_capture_off(lua_State *L, Capture *c);
+/* The capture of the whole step that c is a block of. */
+Capture *host_capture_step(Capture *c);
+/* Is t made or stood for in c or in a capture around it? */
+bool host_capture_holds(const Capture *c, const Tensor *t);
+
+/* control.c: the same for a block: its input for what lies outside. NULL with the error set. */
+Node *host_block_tensor(lua_State *L, Host *h, Capture *c, int arg, Tensor *t);
+Node *host_block_rng(Capture *c);
+Node *host_block_effect(Capture *c);
 
 /* program.c: pushes the program of a finished capture, whose graph it takes; `states` is the
  * index of the list of its tensors. */

@@ -60,7 +60,7 @@ static Node *copy_node(const Node *n, uint8_t mark, Graph *to, Node **made, Node
     }
     if (mark == COPY_INPUT) return ir_input(to, INPUT_STATE, NULL, n->dtype, n->rank, n->dims);
     for (int i = 0; i < n->nin; i++) in[i] = made[n->in[i]->id];
-    return ir_node(to, n->op, n->nin, in, n->attr, n->nattr);
+    return ir_node_over(to, n, in);
 }
 
 static int copy_nodes(const Graph *from, const uint8_t *mark, Graph *to, Node **made,
@@ -102,6 +102,7 @@ static int copy_all(const Graph *from, Graph *to, uint8_t *mark, Node **made)
     for (int i = 0; i < from->inputs.n; i++) mark[from->inputs.at[i].node->id] = COPY_NODE;
     for (int i = 0; i < from->outputs.n; i++) mark[from->outputs.at[i].node->id] = COPY_NODE;
     for (int i = 0; i < from->assigns.n; i++) mark[from->assigns.at[i].value->id] = COPY_NODE;
+    if (from->effect) mark[from->effect->id] = COPY_NODE;
     host_copy_mark(from, NULL, mark);
     int status = host_copy(from, mark, to, made);
     for (int i = 0; i < from->outputs.n && status == SGL_OK; i++)
@@ -110,6 +111,7 @@ static int copy_all(const Graph *from, Graph *to, uint8_t *mark, Node **made)
         const GraphAssign *a = &from->assigns.at[i];
         status = ir_assign(to, made[from->inputs.at[a->input].node->id], made[a->value->id]);
     }
+    if (from->effect && status == SGL_OK) status = ir_effect(to, made[from->effect->id]);
     return status;
 }
 

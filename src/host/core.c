@@ -1,13 +1,16 @@
 /* core.c: the module sgl.core: the functions of this folder's files put into one table. Only the
  * Lua files of the library use it.
  */
-#include "host/host.h"
+#include "host/break.h"
+#include "host/guard.h"
+#include "host/purity.h"
 
 int host_open_core(lua_State *L)
 {
     static const luaL_Reg *const LISTS[] = {
-        HOST_ERROR,   HOST_MAKE, HOST_APPLY,  HOST_GRAD, HOST_RNG,   HOST_GRAPH,
-        HOST_CAPTURE, HOST_INFO, HOST_TABLES, HOST_IO,   HOST_KNOBS, HOST_EVENTS,  HOST_CACHE,
+        HOST_ERROR,   HOST_MAKE,    HOST_APPLY,  HOST_GRAD,   HOST_RNG,    HOST_GRAPH,
+        HOST_CAPTURE, HOST_CONTROL, HOST_EFFECT, HOST_INFO,   HOST_TABLES, HOST_IO,
+        HOST_GUARD,   HOST_BREAK,   HOST_KNOBS,  HOST_EVENTS, HOST_CACHE,
     };
     luaL_checkversion(L);
     lua_settop(L, 0);
@@ -15,11 +18,13 @@ int host_open_core(lua_State *L)
     if (lua_getfield(L, LUA_REGISTRYINDEX, "sgl.core") == LUA_TTABLE) return 1;
     lua_settop(L, 0);
     Host *h = host_open(L);
+    host_purity_open(L, h);
     lua_newtable(L);
     for (size_t i = 0; i < sizeof LISTS / sizeof *LISTS; i++) {
         lua_pushvalue(L, 1);
         luaL_setfuncs(L, LISTS[i], 1);
     }
+    host_purity_own(L, h);
     host_tensor_class(L, h);
     lua_setfield(L, 2, "Tensor");
     host_graph_class(L);

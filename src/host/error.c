@@ -3,7 +3,7 @@
  * In:   a code and a text, or what a call left in the context's error.
  * Out:  an object raised at the user's position: the innermost frame that is Lua code and not a
  *       chunk of the library (their sources begin with "=sgl/"). A tail call leaves no frame;
- *       in a capture, its line is then the last one of the captured function.
+ *       in a capture, the hook saw it.
  */
 #include <string.h>
 #include "host/capture.h"
@@ -12,7 +12,7 @@
 static const char ERROR[] = "sgl.error";
 
 /* A file that package.path found in the working folder is named as the user would. */
-static const char *plain_name(const char *file)
+const char *host_plain_name(const char *file)
 {
     return strncmp(file, "./", 2) == 0 ? file + 2 : file;
 }
@@ -20,11 +20,11 @@ static const char *plain_name(const char *file)
 SrcPos host_position(lua_State *L, lua_Debug *ar)
 {
     for (int level = 0; lua_getstack(L, level, ar); level++) {
-        SrcPos captured;
+        SrcPos tail;
         lua_getinfo(L, "Sl", ar);
         if (ar->currentline > 0 && strncmp(ar->source, "=sgl/", 5) != 0)
-            return (SrcPos){plain_name(ar->short_src), ar->currentline};
-        if (*ar->what == 'C' && host_capture_position(L, ar, &captured)) return captured;
+            return (SrcPos){host_plain_name(ar->short_src), ar->currentline};
+        if (host_tail_position(ar, &tail)) return tail;
     }
     return (SrcPos){NULL, 0};
 }
@@ -56,6 +56,13 @@ static int raise_at(lua_State *L, int code, const char *hint, SrcPos at)
     }
     host_open_error(L);
     luaL_setmetatable(L, ERROR);
+    Host *h = code == SGL_ESTATE ? host_watching(L) : NULL;
+    if (h) {
+        lua_pushliteral(L, "B-STATE");
+        lua_setfield(L, -2, "reason");
+        host_break_remember(L, h);
+    }
+    host_watch_unwind(L);
     return lua_error(L);
 }
 
@@ -144,7 +151,7 @@ static int error_position(lua_State *L)
     return 2;
 }
 
-/* file:line: message, then the hint's lines indented by two blanks. */
+/* file:line: message, then the hint's lines indented by two blanks, then the mark. */
 static int error_tostring(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
@@ -159,7 +166,8 @@ static int error_tostring(lua_State *L)
         return 1;
     }
     const char *indented = luaL_gsub(L, lua_tostring(L, -1), "\n", "\n  ");
-    lua_pushfstring(L, "%s\n  %s", lua_tostring(L, -3), indented);
+    const char *mark = lua_getfield(L, 1, "mark") == LUA_TSTRING ? lua_tostring(L, -1) : "";
+    lua_pushfstring(L, "%s\n  %s%s%s", lua_tostring(L, -4), indented, *mark ? "\n" : "", mark);
     return 1;
 }
 

@@ -178,6 +178,20 @@ static int graph_count(lua_State *L)
     return 1;
 }
 
+/* g:blocks() -> list of the graphs that control nodes run; their attributes count from 1 here */
+static int graph_blocks(lua_State *L)
+{
+    Host *h = host_of(L);
+    const Graph *g = check_graph(L);
+    lua_createtable(L, g->blocks.n, 0);
+    for (int i = 0; i < g->blocks.n; i++) {
+        GraphBox *b = host_graph_new(L, h);
+        b->graph = ir_graph_ref(g->blocks.at[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
 /* g:pass(name) -> the graph after that pass */
 static int graph_pass(lua_State *L)
 {
@@ -206,6 +220,7 @@ static Graph *gradient_of(const Graph *g, int output, int n, const int *inputs, 
     for (int i = 0; i < n; i++) wrt[i] = copy->inputs.at[inputs[i]].node;
     int status = ir_grad(copy, copy->outputs.at[output].node, n, wrt, dx);
     copy->outputs.n = copy->assigns.n = 0;
+    copy->effect = NULL;
     for (int i = 0; i < n && status == SGL_OK; i++) status = ir_output(copy, dx[i], NULL);
     if (status == SGL_OK) return copy;
     ir_graph_free(copy);
@@ -285,10 +300,19 @@ static const luaL_Reg GRAPH_META[] = {
 };
 
 static const luaL_Reg GRAPH_METHODS[] = {
-    {"text", graph_text},     {"show", graph_show},       {"nodes", graph_nodes},
-    {"inputs", graph_inputs}, {"outputs", graph_outputs}, {"hash", graph_hash},
-    {"verify", graph_verify}, {"count", graph_count},     {"pass", graph_pass},
-    {"grad", graph_grad},     {"close", box_gc},          {NULL, NULL},
+    {"text", graph_text},
+    {"show", graph_show},
+    {"nodes", graph_nodes},
+    {"inputs", graph_inputs},
+    {"outputs", graph_outputs},
+    {"hash", graph_hash},
+    {"verify", graph_verify},
+    {"count", graph_count},
+    {"pass", graph_pass},
+    {"grad", graph_grad},
+    {"blocks", graph_blocks},
+    {"close", box_gc},
+    {NULL, NULL},
 };
 
 void host_graph_class(lua_State *L)

@@ -95,12 +95,14 @@ static void push_array(lua_State *L, Host *h, const RefArray *a)
     if (s->bytes) memcpy(s->data, a->at, s->bytes);
 }
 
-/* The nodes whose values are wanted: those named in the list at 3, or the outputs. */
-static Node **wanted_nodes(lua_State *L, const Graph *g, int *n)
+/* The nodes whose values are wanted: those named in the list at 3, or the outputs. With these all
+ * that is asserted must hold: the last effect stands behind them. */
+static Node **wanted_nodes(lua_State *L, const Graph *g, int *n, int *all)
 {
     bool named = !lua_isnoneornil(L, 3);
-    *n = named ? host_check_list(L, 3, "eval: the nodes") : g->outputs.n;
-    Node **nodes = host_scratch(L, *n, sizeof *nodes);
+    *n = *all = named ? host_check_list(L, 3, "eval: the nodes") : g->outputs.n;
+    Node **nodes = host_scratch(L, *n + 1, sizeof *nodes);
+    if (!named && g->effect) nodes[(*all)++] = g->effect;
     for (int i = 0; i < *n; i++) {
         if (!named) {
             nodes[i] = g->outputs.at[i].node;
@@ -119,11 +121,11 @@ static int graph_eval(lua_State *L)
     Host *h = host_of(L);
     lua_settop(L, 3);
     const Graph *g = host_graph_check(L)->graph;
-    int n;
-    Node **nodes = wanted_nodes(L, g, &n);
-    Arrays *in = input_arrays(L, h, g), *out = arrays_new(L, n);
+    int n, all;
+    Node **nodes = wanted_nodes(L, g, &n, &all);
+    Arrays *in = input_arrays(L, h, g), *out = arrays_new(L, all);
     base_err_clear(&h->cx->err);
-    if (ir_eval_nodes(g, REF_EXACT, in->at, n, nodes, out->at) < 0) return host_throw(L, h);
+    if (ir_eval_nodes(g, REF_EXACT, in->at, all, nodes, out->at) < 0) return host_throw(L, h);
     lua_createtable(L, n, 0);
     for (int i = 0; i < n; i++) {
         push_array(L, h, &out->at[i]);
@@ -186,6 +188,7 @@ static int graph_run(lua_State *L)
         lua_rawseti(L, -2, i + 1);
     }
     base_err_clear(&h->cx->err);
+    h->running = L;
     Graph *copy = host_copy_whole(g);
     once->program = copy ? host_compile(h, copy) : NULL;
     if (!once->program || exec_run(once->program, in, out) < 0) return host_throw(L, h);

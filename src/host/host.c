@@ -25,6 +25,7 @@ static int host_end(lua_State *L)
     host_interrupt_watch(NULL);
     host_trace_drop(h);
     exec_cache_free(h->cache);
+    base_map_free(&h->purity);
     base_ctx_free(h->cx);
     host_events_close(h);
     h->cx = NULL;

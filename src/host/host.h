@@ -17,64 +17,74 @@
 
 /* The part of a handle by which the host ends what Lua did not. */
 typedef struct Owned Owned;
-struct Owned { Owned *prev, *next; void (*end)(Owned *); };
+struct Owned {
+    Owned *prev, *next;
+    void (*end)(Owned *);
+};
 
 typedef struct Host {
-    Ctx *cx;                   /* NULL once the Lua state closed */
-    Owned owned;               /* head of the ring of handles */
-    struct Trace *pending;     /* operations recorded outside a capture; NULL: none */
-    struct Capture *capture;   /* the capture that is on; NULL: none */
-    struct Cache *cache;       /* programs */
-    bool cache_warned;         /* of programs that are made again and again */
-    struct Events *events;     /* on their way to Lua's callbacks */
-    uint64_t last_cut;         /* tensors with smaller ids lost the history they were in */
+    Ctx *cx;                 /* NULL once the Lua state closed */
+    Owned owned;             /* head of the ring of handles */
+    struct Trace *pending;   /* operations recorded outside a capture; NULL: none */
+    struct Capture *capture; /* the capture that is on; NULL: none */
+    struct Cache *cache;     /* programs */
+    bool cache_warned;       /* of programs that are made again and again */
+    struct Events *events;   /* on their way to Lua's callbacks */
+    uint64_t last_cut;       /* tensors with smaller ids lost the history they were in */
+    lua_State *running;      /* that runs a program now or ran one last, for its prints */
     int64_t rng_seed, rng_counter;
-    int64_t hinted;            /* bytes of storage the collector was told of */
-    const void *tensor_meta;   /* address of the metatable, to know tensors quickly */
+    int64_t hinted;          /* bytes of storage the collector was told of */
+    const void *tensor_meta; /* address of the metatable, to know tensors quickly */
+    uint64_t version;        /* counts writes to objects that have their fields behind */
+    int64_t segments;        /* parts of pending operations that were run */
+    bool tested;             /* the hook of captures was found to work */
+    Map purity;              /* C functions whose effects are known, by address */
 } Host;
 
 /* host.c */
-Host *host_of(lua_State *L);               /* of a C function: its first upvalue */
-Host *host_open(lua_State *L);             /* finds or makes it; pushes the userdata */
+Host *host_of(lua_State *L);   /* of a C function: its first upvalue */
+Host *host_open(lua_State *L); /* finds or makes it; pushes the userdata */
 void host_own(Host *h, Owned *o, void (*end)(Owned *));
 void host_disown(Owned *o);
-void *host_scratch(lua_State *L, size_t count, size_t size);   /* pushes it; zeroed */
-Str *host_text(lua_State *L);              /* pushes a string builder that Lua frees */
-int host_text_push(lua_State *L, Str *s);  /* its content as a Lua string; returns 1 */
+void *host_scratch(lua_State *L, size_t count, size_t size); /* pushes it; zeroed */
+Str *host_text(lua_State *L);             /* pushes a string builder that Lua frees */
+int host_text_push(lua_State *L, Str *s); /* its content as a Lua string; returns 1 */
 /* Pushes the metatable of that name; makes it if it is new, its __index from n lists. */
 void host_class(lua_State *L, const char *name, const luaL_Reg *meta,
                 const luaL_Reg *const *methods, int n);
 
 /* error.c. The first two do not return: their int is for `return host_raise(…)`. */
 int host_raise(lua_State *L, int code, const char *hint, const char *fmt, ...);
-int host_throw(lua_State *L, Host *h);     /* raises the context's error and clears it */
-int host_fail(lua_State *L, const Err *e); /* pushes nil, message, code; returns 3 */
+int host_throw(lua_State *L, Host *h);             /* raises the context's error and clears it */
+int host_fail(lua_State *L, const Err *e);         /* pushes nil, message, code; returns 3 */
 SrcPos host_position(lua_State *L, lua_Debug *ar); /* the user's; file is NULL if unknown, or
                                                       lives as long as *ar and the context */
 Src host_src(lua_State *L, Host *h);
+const char *host_plain_name(const char *file); /* without "./" */
 
 /* args.c: `what` begins the message, such as the name of the op. */
-const char *host_kind(lua_State *L, int arg);      /* "a tensor", "nil" …; pushes */
-Dtype host_check_dtype(lua_State *L, int arg, int otherwise);  /* for nil; -1: not allowed */
-int host_check_list(lua_State *L, int arg, const char *what);  /* its length */
+const char *host_kind(lua_State *L, int arg);                 /* "a tensor", "nil" …; pushes */
+Dtype host_check_dtype(lua_State *L, int arg, int otherwise); /* for nil; -1: not allowed */
+/* The length of the list; one with its fields behind is replaced by those. */
+int host_check_list(lua_State *L, int arg, const char *what);
 lua_Integer host_check_item(lua_State *L, int arg, int i, const char *what);
-int host_check_dims(lua_State *L, int arg, const char *what, int64_t *dims);   /* the rank */
+int host_check_dims(lua_State *L, int arg, const char *what, int64_t *dims); /* the rank */
 int host_check_axis(lua_State *L, const char *what, lua_Integer axis, const Shape *of);
 void host_push_dims(lua_State *L, int rank, const int64_t *dims);
 void host_push_type(lua_State *L, const Shape *s); /* "f32[2, 3]" */
 
 /* The functions of sgl.core, by the file that holds them; core.c puts them together. */
-extern const luaL_Reg HOST_ERROR[], HOST_MAKE[], HOST_READ[], HOST_APPLY[], HOST_GRAD[],
-    HOST_RNG[], HOST_CAPTURE[], HOST_GRAPH[], HOST_INFO[], HOST_TABLES[], HOST_IO[],
-    HOST_KNOBS[], HOST_EVENTS[], HOST_CACHE[];
+extern const luaL_Reg HOST_ERROR[], HOST_MAKE[], HOST_READ[], HOST_APPLY[], HOST_GRAD[], HOST_RNG[],
+    HOST_CAPTURE[], HOST_CONTROL[], HOST_EFFECT[], HOST_GRAPH[], HOST_INFO[], HOST_TABLES[],
+    HOST_IO[], HOST_GUARD[], HOST_BREAK[], HOST_KNOBS[], HOST_EVENTS[], HOST_CACHE[];
 extern const luaL_Reg HOST_TENSOR_META[], HOST_TENSOR_METHODS[], HOST_READ_METHODS[];
 void host_open_error(lua_State *L);
-void host_open_ops(lua_State *L);          /* (methods, metatable, host): adds the operators */
+void host_open_ops(lua_State *L); /* (methods, metatable, host): adds the operators */
 /* Push (methods, metatable), or the metatable. */
 void host_tensor_class(lua_State *L, Host *h);
 void host_graph_class(lua_State *L);
 void host_program_class(lua_State *L);
-int host_open_core(lua_State *L);          /* module sgl.core */
+int host_open_core(lua_State *L); /* module sgl.core */
 
 /* interrupt.c: Ctrl-C stops a program at its next step and Lua code at its next instruction. */
 void host_interrupt_arm(lua_State *L, bool on);   /* of the interpreter: installs the handler */
@@ -84,6 +94,6 @@ void host_interrupt_again(void);                  /* it was caught where it must
 void host_interrupt_watch(Ctx *cx);               /* programs of this context; NULL: none */
 
 /* loader.c, line.c */
-void host_preload(lua_State *L);           /* the embedded modules, so that no file shadows them */
-int host_open_line(lua_State *L);          /* module sgl.line: reads lines for the REPL */
+void host_preload(lua_State *L);  /* the embedded modules, so that no file shadows them */
+int host_open_line(lua_State *L); /* module sgl.line: reads lines for the REPL */
 #endif

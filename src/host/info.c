@@ -6,11 +6,12 @@
 #include "host/trace.h"
 #include "kern/isa.h"
 
-/* core.memory() -> {live, peak, count, blocks, tensors} */
+/* core.memory(restart?) -> {live, peak, count, blocks, tensors}; restart: the peak counts anew. */
 static int memory(lua_State *L)
 {
     Host *h = host_of(L);
     host_trace_idle(h);
+    if (lua_toboolean(L, 1)) base_mem_peak_restart();
     MemStats m = base_mem_stats();
     const struct {
         const char *name;

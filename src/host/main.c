@@ -40,6 +40,8 @@ static bool report(lua_State *L, int status)
 static void print_help(void)
 {
     printf("usage: sgl [options] [script [args]]\n"
+           "       sgl ? NAME               what is known of a function, a setting or a break\n"
+           "       sgl breaks script [args] run it, and say what keeps its steps from capture\n"
            "  -e stat      run the Lua code `stat`\n"
            "  -i           go on as a REPL after the script\n"
            "  -l mod       require the module `mod` into the global `mod`; -l g=mod into `g`\n"
@@ -230,6 +232,29 @@ static bool run_script(lua_State *L, char **argv, int script)
     return report(L, status);
 }
 
+/* The words that lua/sgl/cli.lua knows; a script of such a name is run as ./name. */
+static const char *const COMMANDS[] = {"?", "breaks"};
+
+static bool is_command(const char *word)
+{
+    for (size_t i = 0; i < sizeof COMMANDS / sizeof *COMMANDS; i++)
+        if (!strcmp(word, COMMANDS[i])) return true;
+    return false;
+}
+
+static bool run_command(lua_State *L, char **argv, int command)
+{
+    int n = 0;
+    lua_getglobal(L, "require");
+    lua_pushliteral(L, "sgl.cli");
+    if (!report(L, host_state_call(L, 1, 1))) return false;
+    lua_getfield(L, -1, argv[command]);
+    while (argv[command + 1 + n]) n++;
+    luaL_checkstack(L, n + LUA_MINSTACK, "too many arguments to the command");
+    for (int i = 1; i <= n; i++) lua_pushstring(L, argv[command + i]);
+    return report(L, lua_pcall(L, n, 0, 0));
+}
+
 static bool run_repl(lua_State *L)
 {
     lua_getglobal(L, "require");
@@ -258,6 +283,7 @@ static bool run_all(lua_State *L, char **argv, int argc, const Options *o)
     make_arg(L, argv, argc, o->script);
     if (!o->ignore_environment && !run_init(L)) return false;
     if (!run_options(L, argv, end)) return false;
+    if (o->script && is_command(argv[o->script])) return run_command(L, argv, o->script);
     if (o->script && !run_script(L, argv, o->script)) return false;
     if (o->interactive) return run_repl(L);
     if (o->script || o->execute || o->version || o->help) return true;

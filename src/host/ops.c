@@ -114,8 +114,10 @@ static const struct {
     const char *event;
     Op op;
 } OPERATORS[] = {
-    {"__add", OP_add}, {"__sub", OP_sub}, {"__mul", OP_mul},       {"__div", OP_div},
-    {"__mod", OP_mod}, {"__pow", OP_pow}, {"__idiv", OP_floordiv}, {"__unm", OP_neg},
+    {"__add", OP_add},        {"__sub", OP_sub},          {"__mul", OP_mul},
+    {"__div", OP_div},        {"__mod", OP_mod},          {"__pow", OP_pow},
+    {"__idiv", OP_floordiv},  {"__unm", OP_neg},          {"__band", OP_logical_and},
+    {"__bor", OP_logical_or}, {"__bxor", OP_logical_xor}, {"__bnot", OP_logical_not},
 };
 
 /* Stack: methods, metatable, host. */

@@ -5,6 +5,7 @@
  *        first. That covers aliases: a second handle, the pending trace, an argument.
  */
 #include <string.h>
+#include "exec/tell.h"
 #include "host/cache.h"
 #include "host/capture.h"
 #include "host/events.h"
@@ -16,10 +17,12 @@ typedef struct Prog {
     CacheEntry *entry; /* NULL: closed */
     Program *program;  /* of the entry; the cache may have freed it since prog_ready */
     int nargs, nin, nout;
-    Tensor **state;      /* by input: anchored in the uservalue; NULL: argument or rng */
-    bool *assigned;      /* by input */
-    int rng;             /* its input, or -1 */
-    bool dropped;        /* closed by hand: its memory is wanted back now */
+    Tensor **state; /* by input: anchored in the uservalue; NULL: argument or rng */
+    bool *assigned; /* by input */
+    int rng;        /* its input, or -1 */
+    bool dropped;   /* closed by hand: its memory is wanted back now */
+    bool *updated;  /* by argument: its new value is one of the last outputs */
+    int nupdated;
     Tensor **wanted;     /* during a run: tensors whose values are needed */
     Storage **in, **out; /* during a run: references */
 } Prog;
@@ -40,6 +43,7 @@ static void prog_end(Owned *o)
     if (p->entry) exec_cache_release(p->cache, p->entry, p->dropped);
     base_mem_free(p->state);
     base_mem_free(p->assigned);
+    base_mem_free(p->updated);
     base_mem_free(p->wanted);
     base_mem_free(p->in);
     base_mem_free(p->out);
@@ -81,13 +85,27 @@ static void check_arity(lua_State *L, const Prog *p)
                    p->nargs == 1 ? "" : "s", n);
 }
 
+/* An argument that the step also reads from outside would be two tensors to the graph; that is seen
+ * only when one of them is updated. */
+static void check_alias(lua_State *L, const Prog *p, int arg, const Tensor *t)
+{
+    for (int i = p->nargs; i < p->nin; i++)
+        if (p->state[i] == t && (p->assigned[i] || p->updated[arg]))
+            host_raise(L, SGL_ESTATE, "pass a copy, t:clone(), or do not pass it at all",
+                       "argument %d is a tensor that the step also takes from outside, and the "
+                       "step updates it",
+                       arg + 1);
+}
+
 /* Collects the tensors among arguments and state, and runs what is pending for them together. */
 static void realise_inputs(lua_State *L, Host *h, Prog *p)
 {
     int n = 0;
     for (int i = 0; i < p->nargs; i++) {
-        if (lua_rawgeti(L, 2, i + 1) != LUA_TNUMBER)
-            p->wanted[n++] = host_tensor_check(L, h, lua_gettop(L), "the step");
+        if (lua_rawgeti(L, 2, i + 1) != LUA_TNUMBER) {
+            p->wanted[n] = host_tensor_check(L, h, lua_gettop(L), "the step");
+            check_alias(L, p, i, p->wanted[n++]);
+        }
         lua_pop(L, 1);
     }
     for (int i = p->nargs; i < p->nin; i++) {
@@ -136,6 +154,23 @@ static void fill_inputs(lua_State *L, Host *h, Prog *p)
     }
 }
 
+/* Tensors that were passed get the values that the step gave them. */
+static void update_arguments(lua_State *L, Host *h, Prog *p)
+{
+    for (int i = 0, k = p->nout - p->nupdated; i < p->nargs; i++) {
+        if (!p->updated[i]) continue;
+        lua_rawgeti(L, 2, i + 1);
+        Tensor *t = host_tensor_at(L, h, -1);
+        if (t) {
+            host_tensor_set(t, p->out[k]);
+            p->out[k] = NULL;
+        }
+        k++;
+        lua_pop(L, 1);
+    }
+    release(p->out + p->nout - p->nupdated, p->nupdated);
+}
+
 /* program:run(args) -> list of tensors */
 static int prog_run(lua_State *L)
 {
@@ -148,16 +183,18 @@ static int prog_run(lua_State *L)
     check_arity(L, p);
     realise_inputs(L, h, p);
     lua_createtable(L, p->nout, 0);
-    for (int k = 0; k < p->nout; k++) {
+    for (int k = 0; k < p->nout - p->nupdated; k++) {
         host_tensor_new(L, h);
         lua_rawseti(L, 3, k + 1);
     }
     fill_inputs(L, h, p);
     prog_ready(L, h, p);
+    h->running = L;
     int status = exec_run(p->program, p->in, p->out);
     release(p->in, p->nin);
     if (status < 0) return host_throw(L, h);
-    for (int k = 0; k < p->nout; k++) {
+    update_arguments(L, h, p);
+    for (int k = 0; k < p->nout - p->nupdated; k++) {
         lua_rawgeti(L, 3, k + 1);
         host_tensor_set(host_tensor_at(L, h, -1), p->out[k]);
         p->out[k] = NULL;
@@ -208,6 +245,8 @@ static int prog_info(lua_State *L)
         {"kernels", info->kernels},
         {"steps", info->steps},
         {"dots", info->dots},
+        {"bodies", info->bodies},
+        {"blocks", info->blocks},
         {"arena_bytes", (int64_t)info->arena_bytes},
         {"bytes", (int64_t)info->bytes},
     };
@@ -216,7 +255,7 @@ static int prog_info(lua_State *L)
         lua_pushinteger(L, FIELDS[i].value);
         lua_setfield(L, -2, FIELDS[i].name);
     }
-    lua_pushnumber(L, info->fusion_ratio);
+    lua_pushnumber(L, exec_fusion_ratio(info));
     lua_setfield(L, -2, "fusion_ratio");
     lua_pushnumber(L, info->compile_seconds * 1e3);
     lua_setfield(L, -2, "compile_ms");
@@ -224,6 +263,18 @@ static int prog_info(lua_State *L)
     lua_setfield(L, -2, "cache");
     push_passes(L, &info->passes);
     lua_setfield(L, -2, "passes");
+    return 1;
+}
+
+/* program:state() -> list of the tensors from outside that a run reads or updates */
+static int prog_state(lua_State *L)
+{
+    prog_check(L);
+    lua_settop(L, 1);
+    lua_getiuservalue(L, 1, 1);
+    lua_newtable(L);
+    for (lua_Integer i = 1; lua_rawgeti(L, 2, i) != LUA_TNIL; i++) lua_rawseti(L, 3, i);
+    lua_pop(L, 1);
     return 1;
 }
 
@@ -251,8 +302,8 @@ static const luaL_Reg PROGRAM_META[] = {
 };
 
 static const luaL_Reg PROGRAM_METHODS[] = {
-    {"run", prog_run},     {"graph", prog_graph}, {"info", prog_info},
-    {"print", prog_print}, {"close", prog_close}, {NULL, NULL},
+    {"run", prog_run},     {"graph", prog_graph}, {"info", prog_info}, {"print", prog_print},
+    {"state", prog_state}, {"close", prog_close}, {NULL, NULL},
 };
 
 void host_program_class(lua_State *L)
@@ -275,9 +326,10 @@ static Prog *prog_new(lua_State *L, Host *h, const Capture *c)
     p->state = base_mem_zero(n, sizeof *p->state);
     p->assigned = base_mem_zero(n, sizeof *p->assigned);
     p->wanted = base_mem_zero(n, sizeof *p->wanted);
+    p->updated = base_mem_zero(n, sizeof *p->updated);
     p->in = base_mem_zero(n, sizeof *p->in);
     p->out = base_mem_zero(p->nout + 1, sizeof *p->out);
-    if (!p->state || !p->assigned || !p->wanted || !p->in || !p->out)
+    if (!p->state || !p->assigned || !p->updated || !p->wanted || !p->in || !p->out)
         host_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
     return p;
 }
@@ -290,6 +342,10 @@ int host_program_push(lua_State *L, Host *h, Capture *c, int states)
     for (int i = 0; i < c->states.n; i++) {
         const CapturedState *s = &c->states.at[i];
         p->state[ir_attr_int(s->input, 0)] = s->tensor;
+    }
+    for (int i = 0; i < c->nargs; i++) {
+        p->updated[i] = c->args[i].assigned;
+        p->nupdated += c->args[i].assigned;
     }
     if (c->rng) p->rng = (int)ir_attr_int(c->rng, 0);
     Graph *g = c->trace.graph;

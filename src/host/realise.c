@@ -9,6 +9,7 @@
  */
 #include "base/clock.h"
 #include "exec/cache.h"
+#include "host/break.h"
 #include "host/debug.h"
 #include "host/trace.h"
 
@@ -160,6 +161,7 @@ static int job_run(Job *j, Host *h, int n, Tensor *const *list)
     if (status < 0 || !j->outs.n) return status;
     Program *p = job_program(j, h);
     if (!p) return h->cx->err.code;
+    h->segments++;
     status = exec_run(p, j->in.at, j->out);
     return status < 0 ? status : job_store(j);
 }
@@ -180,10 +182,7 @@ Storage *host_tensor_value(lua_State *L, Host *h, int arg, const char *what)
 {
     Tensor *t = host_tensor_check(L, h, arg, what);
     if (t->storage) return t->storage;
-    if (h->capture && t->trace != h->pending)
-        host_raise(L, SGL_ESTATE,
-                   "return the tensor from the step, or compute it outside sgl.compile",
-                   "%s: the value is not known while the step is captured", what);
+    if (h->capture && t->trace != h->pending) host_break(L, h, BREAK_READ, t, "%s", what);
     base_err_clear(&h->cx->err);
     if (host_realise(h, 1, &t) < 0) host_throw(L, h);
     host_hint_memory(L, h);

@@ -41,8 +41,8 @@ static int draw(lua_State *L)
     lua_settop(L, 2);
     for (int w = 0; w < words; w++) host_tensor_new(L, h);
     Trace *tr = host_trace(L, h);
-    Node *state = h->capture ? host_capture_rng(h) : pending_rng(h);
-    int stream = h->capture ? h->capture->streams++ : 0;
+    Node *state = h->capture ? host_capture_rng(h->capture) : pending_rng(h);
+    int stream = h->capture ? host_capture_stream(h->capture) : 0;
     for (int w = 0; w < words; w++) {
         Node *made = ir_rand(state, rank, dims, stream, w);
         if (!made) return host_throw(L, h);

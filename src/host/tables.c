@@ -10,7 +10,8 @@ static const char *const FAMILIES[] = {
     [FAM_unary] = "unary",     [FAM_test] = "test",         [FAM_binary] = "binary",
     [FAM_compare] = "compare", [FAM_select] = "select",     [FAM_leaf] = "leaf",
     [FAM_cast] = "cast",       [FAM_movement] = "movement", [FAM_reduce] = "reduce",
-    [FAM_dot] = "dot",         [FAM_index] = "index",
+    [FAM_dot] = "dot",         [FAM_index] = "index",       [FAM_control] = "control",
+    [FAM_effect] = "effect",
 };
 
 static const char *const DOMAINS[] = {

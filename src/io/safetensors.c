@@ -196,8 +196,10 @@ int io_safetensors_load(const void *bytes, size_t n, const char *name, SafeFile 
         return base_err_set(e, SGL_EFORMAT, "%s: %zu bytes are no safetensors file", name, n);
     for (int i = 0; i < LENGTH_BYTES; i++) header |= (uint64_t)((const uint8_t *)bytes)[i] << 8 * i;
     if (header > n - LENGTH_BYTES || header > HEADER_MAX)
-        return base_err_set(e, SGL_EFORMAT, "%s: a header of %llu bytes in a file of %zu", name,
-                            (unsigned long long)header, n);
+        return base_err_set(e, SGL_EFORMAT,
+                            "%s: no safetensors file, or cut off: a header of %llu bytes in a file "
+                            "of %zu",
+                            name, (unsigned long long)header, n);
 
     const char *text = (const char *)bytes + LENGTH_BYTES;
     Reader r = {.json = {text, text, text + header, name, &out->arena, e, SGL_OK},

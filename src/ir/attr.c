@@ -50,6 +50,10 @@ static bool well_formed(const Ctx *cx, char kind, const int64_t *at)
         return axes_possible(at + 1, at[0]);
     case 'D':
         return dims_known(cx, at + 1, at[0]);
+    case 'S':
+        return at[0] != 0;
+    case 'G':
+        return at[0] >= 0;
     default:
         return true;
     }
@@ -73,22 +77,20 @@ int ir_attr_check(Ctx *cx, Op op, const int64_t *attr, int nattr)
     return SGL_OK;
 }
 
-/* The words of attribute `which`, or of the one called `name` when name is not NULL. */
-static const int64_t *find(const Node *n, int which, const char *name)
+/* The words of attribute `which`. */
+static const int64_t *find(const Node *n, int which)
 {
     const char *schema = OPS[n->op].attrs;
     const int64_t *at = n->attr, *end = n->attr + n->nattr;
     AttrField f;
     for (int i = 0; ir_attr_next(&schema, &f); i++) {
-        bool same =
-            name ? strlen(name) == (size_t)f.length && !memcmp(name, f.name, f.length) : i == which;
-        if (same) return at;
+        if (i == which) return at;
         at += ir_attr_words(f.kind, at, (int)(end - at));
     }
     return NULL;
 }
 
-int64_t ir_attr_int(const Node *n, int which) { return *find(n, which, NULL); }
+int64_t ir_attr_int(const Node *n, int which) { return *find(n, which); }
 
 double ir_attr_double(int64_t word)
 {
@@ -97,16 +99,14 @@ double ir_attr_double(int64_t word)
     return value;
 }
 
-double ir_attr_float(const Node *n, int which) { return ir_attr_double(*find(n, which, NULL)); }
+double ir_attr_float(const Node *n, int which) { return ir_attr_double(*find(n, which)); }
 
 const int64_t *ir_attr_list(const Node *n, int which, int *count)
 {
-    const int64_t *at = find(n, which, NULL);
+    const int64_t *at = find(n, which);
     *count = (int)at[0];
     return at + 1;
 }
-
-const int64_t *ir_attr_named(const Node *n, const char *name) { return find(n, 0, name); }
 
 void ir_attr_put(AttrBuf *b, int64_t word)
 {
@@ -121,6 +121,15 @@ void ir_attr_put_float(AttrBuf *b, double value)
     memcpy(&word, &value, sizeof word);
     ir_attr_put(b, word);
 }
+
+void ir_attr_put_text(Ctx *cx, AttrBuf *b, const char *text)
+{
+    const char *kept = base_intern(&cx->names, text, strlen(text));
+    if (!kept) base_fail(cx, SGL_ENOMEM, "out of memory for a text");
+    ir_attr_put(b, (int64_t)(intptr_t)kept);
+}
+
+const char *ir_attr_text(int64_t word) { return (const char *)(intptr_t)word; }
 
 void ir_attr_put_list(AttrBuf *b, int n, const int64_t *items)
 {

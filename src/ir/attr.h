@@ -1,7 +1,8 @@
 /* attr.h: attributes by the schema of an op's row, "name:kind name:kind …".
  *
- * Encoded they are a run of words in the schema's order: I, A, T one word; F the bits of a
- * double; P, L, D a count and then the items. NaN has one encoding, so equal means equal.
+ * Encoded they are a run of words in the schema's order: I, A, T one word; G the number of a
+ * block; F the bits of a double; S the address of a text interned by the context; P, L, D a count
+ * and then the items. NaN has one encoding, so equal means equal.
  */
 #ifndef SGL_IR_ATTR_H
 #define SGL_IR_ATTR_H
@@ -32,6 +33,8 @@ typedef struct AttrBuf {
 void ir_attr_put(AttrBuf *b, int64_t word);
 void ir_attr_put_float(AttrBuf *b, double value);
 void ir_attr_put_list(AttrBuf *b, int n, const int64_t *items);
+void ir_attr_put_text(Ctx *cx, AttrBuf *b, const char *text);
 Node *ir_attr_node(Graph *g, Op op, int nin, Node *const *in, const AttrBuf *b);
 double ir_attr_double(int64_t word);
+const char *ir_attr_text(int64_t word);
 #endif

@@ -50,6 +50,9 @@ static int broadcast_fail(Op op, int nin, Node *const *in, int d, Dim a, Dim b)
     ir_dim_text(cx, b, &right);
     base_fail(cx, SGL_ESHAPE, "%s: shapes do not broadcast: %s (dim %d: %s against %s)",
               OPS[op].name, text(&types), d + 1, text(&left), text(&right));
+    base_err_hint(&cx->err,
+                  "sizes must be equal or 1, counted from the last dim: reshape, transpose "
+                  "or unsqueeze one of them");
     base_str_free(&types);
     base_str_free(&left);
     base_str_free(&right);
@@ -213,11 +216,6 @@ Node *ir_scatter_add(Node *x, Node *index, Node *updates, int axis)
 {
     Node *in[] = {x, index, updates};
     return along_axis(OP_scatter_add, 3, in, axis, 0, false);
-}
-
-Node *ir_argsort(Node *x, int axis, bool descending)
-{
-    return along_axis(OP_argsort, 1, &x, axis, descending, true);
 }
 
 Node *ir_cumsum(Node *x, int axis, bool reverse)

@@ -241,17 +241,6 @@ int ir_dim_symbols(const Ctx *cx, Dim d, int *out, int max)
     return e.n;
 }
 
-int64_t ir_dim_eval(const Ctx *cx, Dim d, const int64_t *value_of_symbol)
-{
-    DimExpr e = ir_dim_expr(cx, d);
-    int64_t value = e.constant;
-    for (int i = 0; i < e.n; i++) {
-        int symbol = e.term[i].symbol;
-        value += e.term[i].by * (value_of_symbol[symbol] / ir_dim_symbol_at(cx, symbol)->multiple);
-    }
-    return value;
-}
-
 int ir_dim_symbol_count(const Ctx *cx) { return ir_dim_table(cx)->symbols.n; }
 
 const DimSymbol *ir_dim_symbol_at(const Ctx *cx, int symbol)

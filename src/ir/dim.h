@@ -26,7 +26,6 @@ Dim ir_dim_div(Ctx *cx, Dim a, int64_t k);           /* exact, or SGL_ESHAPE wit
                                                         `multiple = k` for the symbol */
 void ir_dim_range(const Ctx *cx, Dim d, int64_t *lo, int64_t *hi);
 int ir_dim_symbols(const Ctx *cx, Dim d, int *out, int max);   /* symbol numbers in d */
-int64_t ir_dim_eval(const Ctx *cx, Dim d, const int64_t *value_of_symbol);
 int ir_dim_symbol_count(const Ctx *cx);
 typedef struct DimSymbol { const char *name; int64_t lo, hi, multiple; } DimSymbol;
 const DimSymbol *ir_dim_symbol_at(const Ctx *cx, int symbol);   /* 0 .. symbol_count-1 */

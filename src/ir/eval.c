@@ -6,6 +6,7 @@
  *        and bool hold values of their dtype in both modes, floats only in REF_ROUND.
  */
 #include <string.h>
+#include "ir/control.h"
 #include "ir/eval.h"
 
 typedef struct Evaluation {
@@ -57,9 +58,32 @@ static int bind_input(Evaluation *e, const Node *n)
     return 0;
 }
 
+/* The values of n and of all its peers that are needed, at the first of them. */
+static int compute_control(Evaluation *e, const Node *n)
+{
+    int nout = ir_control(n).nout, rc = 0;
+    RefArray *out = base_mem_zero((size_t)nout, sizeof *out);
+    uint8_t *wants = base_mem_zero((size_t)nout, 1);
+    if (out && wants) {
+        for (int k = 0; k < nout; k++) {
+            const Node *peer = ir_control_find(n, k);
+            wants[k] = peer && e->needed[peer->id];
+        }
+        rc = ir_control_eval(n, e->mode, e->args, wants, out);
+        for (int k = 0; k < nout && !rc; k++)
+            if (wants[k]) e->value[ir_control_find(n, k)->id] = out[k];
+    } else {
+        rc = out_of_memory(e->g);
+    }
+    base_mem_free(out);
+    base_mem_free(wants);
+    return rc;
+}
+
 static int compute(Evaluation *e, const Node *n)
 {
     RefArray *out = &e->value[n->id];
+    if (out->at) return 0;
     if (!ir_is_static(n)) {
         Str s = {0};
         ir_type_text(n, &s);
@@ -69,8 +93,9 @@ static int compute(Evaluation *e, const Node *n)
         return SGL_ESHAPE;
     }
     if (n->op == OP_input) return bind_input(e, n);
-    if (ir_ref_alloc(out, n->dtype, n->rank, n->dims) < 0) return out_of_memory(e->g);
     for (int i = 0; i < n->nin; i++) e->args[i] = &e->value[n->in[i]->id];
+    if (ir_is_control(n)) return compute_control(e, n);
+    if (ir_ref_alloc(out, n->dtype, n->rank, n->dims) < 0) return out_of_memory(e->g);
     int rc = ir_op(n)->eval(n, e->args, out);
     if (rc) return rc;
     if (e->mode == REF_ROUND || DTYPES[n->dtype].class != CLASS_FLOAT)
@@ -133,17 +158,5 @@ int ir_eval_nodes(const Graph *g, RefMode mode, const RefArray *in, int n, Node 
     base_mem_free(e.readers);
     base_mem_free(e.value);
     base_mem_free(e.args);
-    return rc;
-}
-
-int ir_eval(const Graph *g, RefMode mode, const RefArray *in, RefArray *out)
-{
-    int n = 0;
-    Node **roots = base_mem_zero((size_t)(g->outputs.n + g->assigns.n) + 1, sizeof *roots);
-    if (!roots) return out_of_memory(g);
-    for (int i = 0; i < g->outputs.n; i++) roots[n++] = g->outputs.at[i].node;
-    for (int i = 0; i < g->assigns.n; i++) roots[n++] = g->assigns.at[i].value;
-    int rc = ir_eval_nodes(g, mode, in, n, roots, out);
-    base_mem_free(roots);
     return rc;
 }

@@ -10,10 +10,8 @@
 
 struct RefArray { Dtype dtype; int rank; int64_t dims[OP_MAX_RANK]; int64_t count; double *at; };
 typedef enum RefMode { REF_EXACT, REF_ROUND } RefMode;  /* ROUND: each node rounds to its dtype */
-/* Evaluates the graph in double. in[i] belongs to input i and is borrowed; out has one entry for
- * each output and then each assign; the caller frees each with ir_ref_free. Static graphs only. */
-int ir_eval(const Graph *g, RefMode mode, const RefArray *in, RefArray *out);
-/* The same for any nodes of the graph. */
+/* Evaluates n nodes of the graph in double. in[i] belongs to input i and is borrowed; out has one
+ * entry for each node; the caller frees each with ir_ref_free. Static graphs only. */
 int ir_eval_nodes(const Graph *g, RefMode mode, const RefArray *in, int n, Node *const *nodes,
                   RefArray *out);
 int ir_ref_alloc(RefArray *a, Dtype dtype, int rank, const int64_t *dims);
@@ -22,8 +20,6 @@ void ir_ref_free(RefArray *a);
  * the indexed dim for DOM_INDEX. Arrays sampled for one op take seeds that differ modulo 4. */
 void ir_domain_sample(Domain d, uint64_t seed, int64_t bound, RefArray *a);
 
-/* Philox4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, 2011). */
-void ir_philox(uint64_t key, const uint32_t counter[4], uint32_t out[4]);
 /* The uniform of op `rand`: top 24 bits of the word times 2^-24. Counter: {element low, element
  * high, step low, stream}; key: seed, the high half of step xored into its high half. The inline
  * form for kernels is philox.h. */

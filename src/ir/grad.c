@@ -9,19 +9,27 @@
  * Masks. Where `where` did not take a side its cotangent is 0, and a derivative that is inf or
  * NaN there would turn it into NaN. A cotangent that came through `where` is therefore marked, and
  * behind each op whose derivative depends on values it becomes where(dy == 0, 0, dx). The mark
- * travels until a dot or a reduction mixes elements.
+ * travels until a dot or a reduction mixes elements. A control node whose blocks choose counts as
+ * `where` here.
  */
 #include "ir/build.h"
 #include "ir/check.h"
+#include "ir/control.h"
 #include "ir/grad.h"
 
 typedef struct Reverse {
     Graph *g;
+    uint32_t count;   /* nodes there before the first gradient */
     uint8_t *flows;   /* by id: a float that depends on some wrt through gradients */
     uint8_t *needed;  /* by id: the loss needs it */
     uint8_t *masked;  /* by id: its cotangent came through `where` */
     Node **cotangent; /* by id: the sum so far, or NULL */
 } Reverse;
+
+static int out_of_memory(const Graph *g)
+{
+    return base_fail(g->cx, SGL_ENOMEM, "grad: out of memory.");
+}
 
 static bool is_float(const Node *n) { return DTYPES[n->dtype].class == CLASS_FLOAT; }
 
@@ -82,7 +90,7 @@ static int accumulate(Reverse *r, const Node *n, Node *dy, int which, Node *dx)
     }
     Node *sum = r->cotangent[x->id];
     r->cotangent[x->id] = sum && dx ? ir_add(sum, dx) : dx;
-    r->masked[x->id] |= masked || n->op == OP_where;
+    r->masked[x->id] |= masked || n->op == OP_where || ir_control_chooses(n);
     return ir_built(x, r->cotangent[x->id]);
 }
 
@@ -91,9 +99,7 @@ static int reverse_node(Reverse *r, Node *n)
 {
     Node *few[8] = {0}, *dy = r->cotangent[n->id];
     Node **dx = n->nin <= 8 ? few : base_mem_zero(n->nin, sizeof *dx);
-    if (!dx) return base_fail(r->g->cx, SGL_ENOMEM, "grad: out of memory.");
-    r->g->src = n->src;
-    r->g->origin = n;
+    if (!dx) return out_of_memory(r->g);
     int rc = ir_op(n)->grad(n, dy, dx);
     for (int i = 0; !rc && i < n->nin; i++)
         if (dx[i] && r->flows[n->in[i]->id]) rc = accumulate(r, n, dy, i, dx[i]);
@@ -101,46 +107,119 @@ static int reverse_node(Reverse *r, Node *n)
     return rc;
 }
 
-static int reverse(Reverse *r, Node *loss, int n, Node *const *wrt, Node **out)
+static bool takes_part(const Reverse *r, const Node *n)
 {
-    ir_reachable(r->g, 1, &loss, r->needed);
-    mark_flow(r, n, wrt, loss->id);
-    r->cotangent[loss->id] = ir_const_like(loss, 1);
-    int rc = ir_built(loss, r->cotangent[loss->id]);
-    for (uint32_t id = loss->id + 1; !rc && id-- > 0;)
-        if (r->needed[id] && r->flows[id] && r->cotangent[id])
-            rc = ir_op(r->g->nodes.at[id])->grad ? reverse_node(r, r->g->nodes.at[id]) : 0;
-    for (int i = 0; !rc && i < n; i++) {
-        Node *d = r->cotangent[wrt[i]->id];
-        out[i] = d ? d : ir_const_like(wrt[i], 0);
-        rc = ir_built(wrt[i], out[i]);
+    return n && n->id < r->count && r->needed[n->id] && r->flows[n->id];
+}
+
+/* Gathers the cotangents of n and its peers by `out`; false: not all can be known yet, or there
+ * are none. All users of a peer have larger ids than the peer of the smallest id. */
+static bool gather_peers(Reverse *r, Node *n, int nout, Node **dy, uint8_t *masked)
+{
+    bool any = false;
+    for (int k = 0; k < nout; k++) {
+        const Node *peer = ir_control_find(n, k);
+        if (!takes_part(r, peer)) continue;
+        if (peer->id < n->id) return false;
+        dy[k] = r->cotangent[peer->id];
+        masked[k] = r->masked[peer->id];
+        any |= dy[k] != NULL;
+    }
+    return any;
+}
+
+/* The same for a control node with its peers. */
+static int reverse_control(Reverse *r, Node *n)
+{
+    int nout = ir_control(n).nout, rc = SGL_OK;
+    Node **dy = base_mem_zero((size_t)(nout + n->nin), sizeof *dy), **dx = dy + nout;
+    uint8_t *masked = base_mem_zero((size_t)(nout + n->nin), 1), *wants = masked + nout;
+    if (!dy || !masked) rc = out_of_memory(r->g);
+    if (!rc && gather_peers(r, n, nout, dy, masked)) {
+        for (int i = 0; i < n->nin; i++) wants[i] = r->flows[n->in[i]->id];
+        for (int k = 0; k < nout; k++) r->masked[n->id] |= masked[k];
+        rc = ir_control_grad(n, dy, masked, wants, dx);
+        for (int i = 0; !rc && i < n->nin; i++)
+            if (dx[i] && wants[i]) rc = accumulate(r, n, NULL, i, dx[i]);
+    }
+    base_mem_free(dy);
+    base_mem_free(masked);
+    return rc;
+}
+
+static int reverse(Reverse *r, uint32_t last)
+{
+    int rc = SGL_OK;
+    for (uint32_t id = last + 1; !rc && id-- > 0;) {
+        Node *n = r->g->nodes.at[id];
+        if (!takes_part(r, n) || !ir_op(n)->grad) continue;
+        r->g->src = n->src;
+        r->g->origin = n;
+        if (ir_is_control(n)) rc = reverse_control(r, n);
+        else if (r->cotangent[id]) rc = reverse_node(r, n);
     }
     return rc;
 }
 
-int ir_grad(Graph *g, Node *loss, int n, Node *const *wrt, Node **out)
+static int start(Reverse *r, int nroots, Node *const *roots, Node *const *seeds,
+                 const uint8_t *masked)
+{
+    int rc = SGL_OK;
+    for (int i = 0; i < nroots && !rc; i++) {
+        uint32_t id = roots[i]->id;
+        Node *sum = r->cotangent[id];
+        r->cotangent[id] = sum ? ir_add(sum, seeds[i]) : seeds[i];
+        if (masked) r->masked[id] |= masked[i];
+        rc = ir_built(roots[i], r->cotangent[id]);
+    }
+    return rc;
+}
+
+int ir_grad_from(Graph *g, int nroots, Node *const *roots, Node *const *seeds,
+                 const uint8_t *masked, int n, Node *const *wrt, Node **out)
 {
     size_t count = (size_t)g->nodes.n;
+    uint32_t last = 0, region = g->region;
     Src src = g->src;
-    uint32_t region = g->region;
     const Node *origin = g->origin;
-    int rc = check_arguments(g, loss, n, wrt);
-    if (rc) return rc;
     Reverse r = {.g = g,
-                 .flows = base_mem_zero(count, 3),
-                 .cotangent = base_mem_zero(count, sizeof *r.cotangent)};
-    if (r.flows && r.cotangent) {
+                 .count = (uint32_t)count,
+                 .flows = base_mem_zero(count + 1, 3),
+                 .cotangent = base_mem_zero(count + 1, sizeof *r.cotangent)};
+    int rc = r.flows && r.cotangent ? SGL_OK : out_of_memory(g);
+    if (!rc) {
         r.needed = r.flows + count;
         r.masked = r.needed + count;
         g->region = 0;
-        rc = reverse(&r, loss, n, wrt, out);
-    } else {
-        rc = base_fail(g->cx, SGL_ENOMEM, "grad: out of memory.");
+        for (int i = 0; i < nroots; i++)
+            if (roots[i]->id > last) last = roots[i]->id;
+        ir_reachable(g, nroots, roots, r.needed);
+        mark_flow(&r, n, wrt, last);
+        rc = start(&r, nroots, roots, seeds, masked);
     }
+    if (!rc) rc = reverse(&r, last);
+    for (int i = 0; !rc && i < n; i++) out[i] = wrt[i]->id < count ? r.cotangent[wrt[i]->id] : NULL;
     g->src = src;
     g->region = region;
     g->origin = origin;
     base_mem_free(r.flows);
     base_mem_free(r.cotangent);
+    return rc;
+}
+
+int ir_grad(Graph *g, Node *loss, int n, Node *const *wrt, Node **out)
+{
+    uint32_t region = g->region;
+    int rc = check_arguments(g, loss, n, wrt);
+    if (rc) return rc;
+    g->region = 0;
+    Node *one = ir_const_like(loss, 1);
+    rc = ir_built(loss, one);
+    if (!rc) rc = ir_grad_from(g, 1, &loss, &one, NULL, n, wrt, out);
+    for (int i = 0; !rc && i < n; i++) {
+        if (!out[i]) out[i] = ir_const_like(wrt[i], 0);
+        rc = ir_built(wrt[i], out[i]);
+    }
+    g->region = region;
     return rc;
 }

@@ -11,4 +11,10 @@
 #include "ir/graph.h"
 
 int ir_grad(Graph *g, Node *loss, int n, Node *const *wrt, Node **out);
+
+/* Several results at once, each with a cotangent: out[i] = sum over r of seed[r] · d root[r] / d
+ * wrt[i], or NULL where no root depends on wrt[i]. masked[r] (NULL: none): the seed came through
+ * `where`. */
+int ir_grad_from(Graph *g, int nroots, Node *const *roots, Node *const *seeds,
+                 const uint8_t *masked, int n, Node *const *wrt, Node **out);
 #endif

@@ -1,17 +1,18 @@
-/* graph.c: making graphs, nodes, inputs, outputs, assigns and regions.
+/* graph.c: making graphs, nodes, inputs, outputs, assigns, effects and regions.
  *
  * Holds: a call that fails leaves the graph as it was. Hash-consing looks a node up by op, inputs
  *        and attributes before its shape is inferred: these three decide dtype and dims.
  */
 #include <string.h>
-#include "ir/graph.h"
 #include "ir/attr.h"
+#include "ir/control.h"
 
 Graph *ir_graph_new(Ctx *cx)
 {
     Graph *g = base_mem_zero(1, sizeof *g);
     if (g) {
         g->cx = cx;
+        g->refs = 1;
         Region whole = {.name = ""};
         if (vec_push(&g->regions, whole)) return g;
         base_mem_free(g);
@@ -20,10 +21,18 @@ Graph *ir_graph_new(Ctx *cx)
     return NULL;
 }
 
+Graph *ir_graph_ref(Graph *g)
+{
+    g->refs++;
+    return g;
+}
+
 void ir_graph_free(Graph *g)
 {
-    while (g) {
+    while (g && --g->refs == 0) {
         Graph *from = g->from;
+        for (int i = 0; i < g->blocks.n; i++) ir_graph_free(g->blocks.at[i]);
+        vec_free(&g->blocks);
         base_arena_free(&g->arena);
         base_map_free(&g->index);
         vec_free(&g->nodes);
@@ -73,6 +82,13 @@ static Node *consed(const Graph *g, const Recipe *r, uint64_t *key)
     for (*key = recipe_hash(r); base_map_get(&g->index, *key, &id); ++*key)
         if (recipe_is(r, g->nodes.at[id])) return g->nodes.at[id];
     return NULL;
+}
+
+Node *ir_node_find(const Graph *g, Op op, int nin, Node *const *in, const int64_t *attr, int nattr)
+{
+    Recipe r = {op, nin, nattr, in, attr};
+    uint64_t key;
+    return consed(g, &r, &key);
 }
 
 static int recipe_check(Graph *g, const Recipe *r)
@@ -160,22 +176,20 @@ Node *ir_node(Graph *g, Op op, int nin, Node *const *in, const int64_t *attr, in
     return node_place(g, &r, &s, key);
 }
 
-Node *ir_node_clone(Graph *g, const Node *n, Node *const *in)
+Node *ir_node_over(Graph *g, const Node *n, Node *const *in)
 {
-    Src src = g->src;
-    const Node *origin = g->origin;
-    g->src = n->src;
-    g->origin = n;
-    Node *made;
-    if (n->op == OP_input) {
-        const GraphInput *from = &n->graph->inputs.at[n->attr[0]];
-        made = ir_input(g, from->kind, from->name, n->dtype, n->rank, n->dims);
-    } else {
-        made = ir_node(g, n->op, n->nin, in, n->attr, n->nattr);
+    const char *schema = OPS[n->op].attrs;
+    int64_t attr[ATTR_MAX_WORDS];
+    int at = 0;
+    AttrField f;
+    if (n->graph == g || !ir_is_control(n)) return ir_node(g, n->op, n->nin, in, n->attr, n->nattr);
+    memcpy(attr, n->attr, n->nattr * sizeof *attr);
+    for (; ir_attr_next(&schema, &f); at += ir_attr_words(f.kind, attr + at, n->nattr - at)) {
+        if (f.kind != 'G') continue;
+        attr[at] = ir_block_add(g, n->graph->blocks.at[attr[at]]);
+        if (attr[at] < 0) return NULL;
     }
-    g->src = src;
-    g->origin = origin;
-    return made;
+    return ir_node(g, n->op, n->nin, in, attr, n->nattr);
 }
 
 static const char *name_kept(Graph *g, const char *name)
@@ -246,6 +260,15 @@ int ir_assign(Graph *g, Node *input, Node *value)
         return SGL_OK;
     }
     return vec_push(&g->assigns, a) ? SGL_OK : out_of_memory(g);
+}
+
+int ir_effect(Graph *g, Node *last)
+{
+    if (!last) return g->cx->err.code;
+    if (last->dtype != DT_i32 || last->rank)
+        return base_fail(g->cx, SGL_EARG, "effect: the node is no effect");
+    g->effect = last;
+    return SGL_OK;
 }
 
 uint32_t ir_region_begin(Graph *g, const char *name, int nin, Node *const *in)

@@ -23,8 +23,8 @@ struct Node {
     Src src;                 /* the user's position */
     uint32_t region;         /* innermost composite it was made in; 0: none */
     const Dim *dims;
-    const int64_t *attr;     /* encoded by the op's schema: I, A, T one word; F the double's bits;
-                                P, L, D a count and then the items */
+    const int64_t *attr;     /* encoded by the op's schema: I, A, T, G one word; F the double's
+                                bits; S an interned text; P, L, D a count and then the items */
     const Node *origin;      /* the node of the graph one level up, or NULL */
     Node *in[];
 };
@@ -53,15 +53,20 @@ struct Graph {
     VEC(GraphOutput) outputs;
     VEC(GraphAssign) assigns;
     VEC(Region) regions;
+    VEC(Graph *) blocks;     /* graphs that control nodes run (control.h); references */
+    Node *effect;            /* the last effect, whose chain runs like an output; or NULL */
     Map index;               /* hash-consing */
     Src src;                 /* given to new nodes */
     uint32_t region;         /* given to new nodes */
     const Node *origin;      /* given to new nodes */
     Graph *from;             /* the graph one level up, where origins point; owned, may be NULL */
+    int refs;                /* owners; more than one only for blocks */
+    uint64_t hash;           /* of a block, once it is one */
 };
 
 Graph *ir_graph_new(Ctx *cx);
-void ir_graph_free(Graph *g);
+Graph *ir_graph_ref(Graph *g);                         /* one more owner; returns g */
+void ir_graph_free(Graph *g);                          /* one owner less; NULL is allowed */
 
 /* Elements that no static node may exceed. */
 #define IR_MAX_COUNT (INT64_C(1) << 56)
@@ -69,12 +74,16 @@ void ir_graph_free(Graph *g);
 /* The one way to make a node. `attr` is encoded as in Node.attr; dtype and dims are inferred by
  * the op's shape rule (leaf ops carry them as attributes; `input` is made by ir_input). */
 Node *ir_node(Graph *g, Op op, int nin, Node *const *in, const int64_t *attr, int nattr);
-/* A copy of n in g over other inputs, keeping op, attributes, source and origin = n. */
-Node *ir_node_clone(Graph *g, const Node *n, Node *const *in);
+/* The node that ir_node would give, if it is there already; NULL: it is not. */
+Node *ir_node_find(const Graph *g, Op op, int nin, Node *const *in, const int64_t *attr, int nattr);
+/* The same op and attributes over inputs in g, which may be another graph than n's: blocks go
+ * along. Not for inputs. */
+Node *ir_node_over(Graph *g, const Node *n, Node *const *in);
 
 Node *ir_input(Graph *g, InputKind kind, const char *name, Dtype dtype, int rank, const Dim *dims);
 int ir_output(Graph *g, Node *n, const char *name);
 int ir_assign(Graph *g, Node *input, Node *value);     /* last one wins; same dtype and dims */
+int ir_effect(Graph *g, Node *last);                   /* i32[]; NULL is refused */
 uint32_t ir_region_begin(Graph *g, const char *name, int nin, Node *const *in);
 void ir_region_end(Graph *g, uint32_t region, Node *out);
 /* Fills a region whose nodes were not yet there when it began. */
@@ -84,7 +93,6 @@ int ir_region_fill(Graph *g, uint32_t region, int nin, Node *const *in, Node *ou
 int64_t ir_attr_int(const Node *n, int which);
 double ir_attr_float(const Node *n, int which);
 const int64_t *ir_attr_list(const Node *n, int which, int *count);
-const int64_t *ir_attr_named(const Node *n, const char *name);   /* first word, or NULL */
 
 /* Facts */
 static inline const OpInfo *ir_op(const Node *n) { return &OPS[n->op]; }

@@ -22,6 +22,22 @@ static uint64_t mix_dim(uint64_t h, const Ctx *cx, Dim d)
     return h;
 }
 
+/* One word of an attribute, by its kind: numbers of the context's or graph's own do not count. */
+static uint64_t mix_word(uint64_t h, const Node *n, char kind, int64_t word)
+{
+    const char *text = kind == 'S' ? ir_attr_text(word) : "";
+    switch (kind) {
+    case 'D':
+        return mix_dim(h, n->graph->cx, word);
+    case 'S':
+        return base_hash(h, text, strlen(text));
+    case 'G':
+        return mix(h, n->graph->blocks.at[word]->hash);
+    default:
+        return mix(h, (uint64_t)word);
+    }
+}
+
 static uint64_t mix_attrs(uint64_t h, const Node *n)
 {
     const char *schema = OPS[n->op].attrs;
@@ -30,7 +46,7 @@ static uint64_t mix_attrs(uint64_t h, const Node *n)
     while (ir_attr_next(&schema, &f)) {
         int words = ir_attr_words(f.kind, at, (int)(n->attr + n->nattr - at));
         for (int i = 0; i < words; i++)
-            h = f.kind == 'D' && i > 0 ? mix_dim(h, n->graph->cx, at[i]) : mix(h, (uint64_t)at[i]);
+            h = mix_word(h, n, f.kind == 'D' && i == 0 ? 'I' : f.kind, at[i]);
         at += words;
     }
     return h;
@@ -58,6 +74,7 @@ uint64_t ir_graph_hash(const Graph *g)
     for (int i = 0; i < g->outputs.n; i++) h = mix(h, by_id[g->outputs.at[i].node->id]);
     for (int i = 0; i < g->assigns.n; i++) /* a sum: their order means nothing */
         assigns += mix((uint64_t)g->assigns.at[i].input, by_id[g->assigns.at[i].value->id]);
+    if (g->effect) assigns += by_id[g->effect->id];
     base_mem_free(by_id);
     return mix(h, assigns);
 }

@@ -2,7 +2,7 @@
  *
  * The gradient flows from float to float only, back in the dtype it came from.
  * Holds: a cast to integers or bool converts in the reference too; one between floats keeps the
- *        exact value, which ir_eval rounds in mode REF_ROUND.
+ *        exact value, which ir_eval_nodes rounds in mode REF_ROUND.
  */
 #include "ir/build.h"
 #include "ir/check.h"

@@ -1,8 +1,8 @@
 /* op_leaf.c: input, const, iota, rand: nodes whose dims and dtype are attributes.
  *
  * Shape rules, gradients (none flows) and reference evaluation.
- * Holds: ir_input makes the `input` nodes itself and ir_eval binds their arrays, so the rule and
- *        the evaluation of `input` only refuse.
+ * Holds: ir_input makes the `input` nodes itself and ir_eval_nodes binds their arrays, so the rule
+ *        and the evaluation of `input` only refuse.
  */
 #include <string.h>
 #include "ir/check.h"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ir/attr.h"
+#include "ir/control.h"
 #include "ir/scan.h"
 #include "ir/text.h"
 #include "ir/verify.h"
@@ -18,7 +19,10 @@ typedef struct Parser {
     Graph *g;
     Map node;   /* number in the text → id */
     Map region; /* number in the text → region */
+    Map block;  /* number in the text → block */
+    int depth;  /* of blocks around it */
 } Parser;
+enum { MAX_DEPTH = 32 };
 
 static bool no_memory(Parser *p)
 {
@@ -88,6 +92,14 @@ static bool read_dtype(Parser *p, int64_t *out)
     return *out >= 0 || ir_scan_fail(&p->s, "'%s' is not a dtype", word);
 }
 
+static bool read_block(Parser *p, int64_t *out)
+{
+    uint64_t number;
+    if (!read_number(p, "$", &p->block, &number)) return false;
+    *out = (int64_t)number;
+    return true;
+}
+
 typedef bool (*ItemReader)(Parser *, int64_t *);
 
 /* "[a, b]", at most OP_MAX_RANK items; -1: failed. */
@@ -121,9 +133,19 @@ static const struct {
     bool list;
     ItemReader read;
 } KINDS[] = {
-    {'I', false, read_int}, {'A', false, read_axis}, {'T', false, read_dtype},
-    {'P', true, read_axis}, {'L', true, read_int},   {'D', true, read_dim},
+    {'I', false, read_int},   {'A', false, read_axis}, {'T', false, read_dtype},
+    {'P', true, read_axis},   {'L', true, read_int},   {'D', true, read_dim},
+    {'G', false, read_block},
 };
+
+static bool read_text(Parser *p, AttrBuf *b)
+{
+    Str text = {0};
+    bool ok = ir_scan_quoted(&p->s, &text);
+    if (ok) ir_attr_put_text(p->s.cx, b, text.at);
+    base_str_free(&text);
+    return ok && !p->s.cx->err.code;
+}
 
 static bool read_attr(Parser *p, char kind, AttrBuf *b)
 {
@@ -134,6 +156,7 @@ static bool read_attr(Parser *p, char kind, AttrBuf *b)
         ir_attr_put_float(b, value);
         return true;
     }
+    if (kind == 'S') return read_text(p, b);
     int k = 0;
     while (KINDS[k].kind != kind) k++;
     int n = KINDS[k].list ? read_list(p, KINDS[k].read, items) : KINDS[k].read(p, items);
@@ -302,13 +325,41 @@ static bool parse_assign(Parser *p)
     return ir_assign(p->g, input, value) == SGL_OK || ir_scan_fail(&p->s, "no assign");
 }
 
+static bool parse_effect(Parser *p)
+{
+    Node *n;
+    return read_ref(p, &n) && (ir_effect(p->g, n) == SGL_OK || ir_scan_fail(&p->s, "no effect"));
+}
+
+static bool parse_lines(Parser *p);
+
+/* The lines up to "end" are a graph of their own. */
+static bool parse_block(Parser *p)
+{
+    int64_t number;
+    if (!ir_scan_need(&p->s, "$") || !ir_scan_int(&p->s, &number) || !ir_scan_line(&p->s))
+        return false;
+    if (p->depth == MAX_DEPTH) return ir_scan_fail(&p->s, "more than %d blocks deep", MAX_DEPTH);
+    Parser inner = {.s = p->s, .g = ir_graph_new(p->s.cx), .depth = p->depth + 1};
+    if (!inner.g) return false;
+    bool ok = parse_lines(&inner);
+    p->s = inner.s;
+    ok = ok && (ir_verify(inner.g) == SGL_OK || ir_scan_fail(&p->s, "no block"));
+    int made = ok ? ir_block_add(p->g, inner.g) : -1;
+    base_map_free(&inner.node);
+    base_map_free(&inner.region);
+    base_map_free(&inner.block);
+    ir_graph_free(inner.g);
+    return made >= 0 && define(p, &p->block, number, (uint64_t)made);
+}
+
 static const struct {
     const char *word;
     bool (*parse)(Parser *);
 } STATEMENTS[] = {
-    {"%", parse_node},         {"input ", parse_input}, {"dim ", parse_dim},
-    {"region ", parse_region}, {"call ", parse_call},   {"output ", parse_output},
-    {"assign ", parse_assign},
+    {"%", parse_node},         {"input ", parse_input},   {"dim ", parse_dim},
+    {"region ", parse_region}, {"call ", parse_call},     {"output ", parse_output},
+    {"assign ", parse_assign}, {"effect ", parse_effect}, {"block ", parse_block},
 };
 
 static bool parse_line(Parser *p)
@@ -320,15 +371,23 @@ static bool parse_line(Parser *p)
     return STATEMENTS[i].parse(p);
 }
 
-static bool parse_all(Parser *p)
+/* Up to the text's end, or in a block to its own. */
+static bool parse_lines(Parser *p)
 {
     if (!base_map_set(&p->region, 0, 0)) return no_memory(p);
-    if (!ir_scan_need(&p->s, "graph") || !ir_scan_line(&p->s)) return false;
-    while (*p->s.at)
+    bool ended = false;
+    while (*p->s.at && !(ended = p->depth && ir_scan_take(&p->s, "end")))
         if (!parse_line(p) || !ir_scan_line(&p->s)) return false;
+    if (p->depth && !ended) return ir_scan_fail(&p->s, "a block has no end");
     p->g->src = 0;
     p->g->region = 0;
-    return ir_verify(p->g) == SGL_OK;
+    return true;
+}
+
+static bool parse_all(Parser *p)
+{
+    return ir_scan_need(&p->s, "graph") && ir_scan_line(&p->s) && parse_lines(p) &&
+           ir_verify(p->g) == SGL_OK;
 }
 
 Graph *ir_parse(Ctx *cx, const char *text)
@@ -338,6 +397,7 @@ Graph *ir_parse(Ctx *cx, const char *text)
     bool ok = parse_all(&p);
     base_map_free(&p.node);
     base_map_free(&p.region);
+    base_map_free(&p.block);
     if (ok) return p.g;
     ir_graph_free(p.g);
     return NULL;

@@ -2,11 +2,6 @@
 #include "ir/eval.h"
 #include "ir/philox.h"
 
-void ir_philox(uint64_t key, const uint32_t counter[4], uint32_t out[4])
-{
-    philox4x32(key, counter, out);
-}
-
 float ir_rand_value(int64_t seed, int64_t step, int stream, int word, int64_t element)
 {
     uint32_t out[4];

@@ -19,7 +19,7 @@ static void mark_regions(const Graph *g, Live *l)
 bool ir_live_find(const Graph *g, Live *out)
 {
     int n = 0;
-    Node **roots = base_mem_alloc((g->inputs.n + g->outputs.n + g->assigns.n + 1) * sizeof *roots);
+    Node **roots = base_mem_alloc((g->inputs.n + g->outputs.n + g->assigns.n + 2) * sizeof *roots);
     out->node = base_mem_zero(g->nodes.n + 1, 1);
     out->region = base_mem_zero(g->regions.n, 1);
     bool ok = roots && out->node && out->region;
@@ -27,6 +27,7 @@ bool ir_live_find(const Graph *g, Live *out)
         for (int i = 0; i < g->inputs.n; i++) roots[n++] = g->inputs.at[i].node;
         for (int i = 0; i < g->outputs.n; i++) roots[n++] = g->outputs.at[i].node;
         for (int i = 0; i < g->assigns.n; i++) roots[n++] = g->assigns.at[i].value;
+        if (g->effect) roots[n++] = g->effect;
         ir_reachable(g, n, roots, out->node);
         mark_regions(g, out);
     } else {
@@ -112,6 +113,18 @@ static void item_double(const Node *n, int64_t word, Str *out)
     ir_print_value(DT_f64, ir_attr_double(word), out);
 }
 
+static void item_text(const Node *n, int64_t word, Str *out)
+{
+    (void)n;
+    ir_print_quoted(ir_attr_text(word), out);
+}
+
+static void item_block(const Node *n, int64_t word, Str *out)
+{
+    (void)n;
+    base_str_fmt(out, "$%lld", (long long)word);
+}
+
 static const struct {
     char kind;
     bool list;
@@ -119,7 +132,7 @@ static const struct {
 } KINDS[] = {
     {'I', false, item_int},  {'F', false, item_double}, {'T', false, item_dtype},
     {'A', false, item_axis}, {'P', true, item_axis},    {'L', true, item_int},
-    {'D', true, item_dim},
+    {'D', true, item_dim},   {'S', false, item_text},   {'G', false, item_block},
 };
 
 static void attr_print(const Node *n, char kind, const int64_t *at, Str *out)
@@ -138,7 +151,26 @@ static void attr_print(const Node *n, char kind, const int64_t *at, Str *out)
     base_str_put(out, "]");
 }
 
-void ir_print_attrs(const Node *n, AttrFilter keep, Str *out)
+int ir_print_blocks(const Graph *g, const Live *live, uint32_t *number, int *order)
+{
+    int count = 0;
+    for (int i = 0; i < g->blocks.n; i++) number[i] = UINT32_MAX;
+    for (int id = 0; id < g->nodes.n && g->blocks.n; id++) {
+        const Node *n = g->nodes.at[id];
+        const char *schema = OPS[n->op].attrs;
+        const int64_t *at = n->attr;
+        AttrField f;
+        if (!live->node[id] || ir_op(n)->family != FAM_control) continue;
+        for (; ir_attr_next(&schema, &f); at += ir_attr_words(f.kind, at, n->nattr)) {
+            if (f.kind != 'G' || number[*at] != UINT32_MAX) continue;
+            number[*at] = (uint32_t)count;
+            order[count++] = (int)*at;
+        }
+    }
+    return count;
+}
+
+void ir_print_attrs(const Node *n, AttrFilter keep, const uint32_t *block, Str *out)
 {
     const char *schema = OPS[n->op].attrs, *open = " {";
     const int64_t *at = n->attr;
@@ -149,7 +181,8 @@ void ir_print_attrs(const Node *n, AttrFilter keep, Str *out)
             base_str_put(out, open);
             base_str_add(out, f.name, f.length);
             base_str_put(out, "=");
-            attr_print(n, f.kind, at, out);
+            int64_t renamed = f.kind == 'G' && block ? block[*at] : 0;
+            attr_print(n, f.kind, f.kind == 'G' && block ? &renamed : at, out);
             open = ", ";
         }
         at += words;

@@ -18,5 +18,9 @@ void ir_print_value(Dtype dtype, double value, Str *out);
 void ir_print_quoted(const char *text, Str *out);      /* "…" with \" \\ \xNN */
 bool ir_print_is_plain(const char *text);              /* needs no quotes as a file's name */
 typedef bool (*AttrFilter)(const AttrField *);         /* true: print it */
-void ir_print_attrs(const Node *n, AttrFilter keep, Str *out);   /* " {dims=[2]}" or nothing */
+/* " {dims=[2]}" or nothing; `block` gives the numbers of blocks in the text, NULL: their own. */
+void ir_print_attrs(const Node *n, AttrFilter keep, const uint32_t *block, Str *out);
+/* Numbers the blocks of live nodes from 0 in the order of their first use; order[i] is the i-th.
+ * Returns how many they are. */
+int ir_print_blocks(const Graph *g, const Live *live, uint32_t *number, int *order);
 #endif

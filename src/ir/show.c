@@ -6,7 +6,8 @@
  *     %3 = sum %2 {dims=[2]} : f32[2]         stdin:1
  *
  * Constants stand where they are used; inputs go by their names. A composite whose result is
- * needed is one line at its result; a node inside it that others read too is %line.number.
+ * needed is one line at its result; a node inside it that others read too is %line.number. Blocks
+ * follow, in the same form.
  * Holds: nodes are the lines and the inputs, so their number in the header can be counted.
  */
 #include <stdio.h>
@@ -23,9 +24,12 @@ typedef struct Line {
 typedef struct Show {
     const Graph *g;
     Live live;
-    uint8_t *ends;  /* by id: an output or assigned value, so shown in any case */
-    uint32_t *fold; /* by region: the outermost folded composite around it; 0: none */
-    uint32_t *line; /* by id: number of its line, or of its composite's; 0: none */
+    uint8_t *ends;   /* by id: an output or assigned value, so shown in any case */
+    uint32_t *fold;  /* by region: the outermost folded composite around it; 0: none */
+    uint32_t *line;  /* by id: number of its line, or of its composite's; 0: none */
+    uint32_t *block; /* numbers of blocks */
+    int *blocks, nblock;
+    int indent;
     VEC(Line) lines;
     bool failed;
 } Show;
@@ -117,7 +121,7 @@ static void put_left(const Show *s, int number, Line *l)
         between = ", ";
     }
     if (l->region) base_str_put(&l->left, " {");
-    else ir_print_attrs(n, worth_showing, &l->left);
+    else ir_print_attrs(n, worth_showing, s->block, &l->left);
 }
 
 static void put_source(const Show *s, Line *l)
@@ -150,12 +154,12 @@ static int primitives(Show *s, uint32_t region)
     return count;
 }
 
-static void put_header(const Show *s, int kernels, Str *out)
+static void put_header(const Show *s, const char *name, int kernels, Str *out)
 {
     const Graph *g = s->g;
     const char *between = "";
     int state = 0, nodes = s->lines.n + g->inputs.n;
-    base_str_put(out, "graph (");
+    base_str_fmt(out, "%*s%s (", s->indent, "", name);
     for (int i = 0; i < g->inputs.n; i++) {
         if (g->inputs.at[i].kind == INPUT_STATE) {
             state++;
@@ -175,13 +179,14 @@ static void put_header(const Show *s, int kernels, Str *out)
     }
     base_str_fmt(out, "        %d node%s", nodes, nodes == 1 ? "" : "s");
     if (kernels >= 0) base_str_fmt(out, ", %d kernel%s", kernels, kernels == 1 ? "" : "s");
-    base_str_put(out, ", 0 breaks\n");
+    base_str_put(out, s->indent ? "\n" : ", 0 breaks\n");
 }
 
 static void put_line(Show *s, const Line *l, const int width[3], Str *out)
 {
     int typed = *text(&l->source) ? width[1] + 6 : 0, placed = l->region ? width[2] + 4 : 0;
-    base_str_fmt(out, "  %-*s : %-*s", width[0], text(&l->left), typed, text(&l->type));
+    base_str_fmt(out, "%*s%-*s : %-*s", s->indent + 2, "", width[0], text(&l->left), typed,
+                 text(&l->type));
     base_str_fmt(out, "%-*s", placed, text(&l->source));
     if (l->region) {
         int n = primitives(s, l->region);
@@ -190,10 +195,21 @@ static void put_line(Show *s, const Line *l, const int width[3], Str *out)
     base_str_put(out, "\n");
 }
 
-static void put_all(Show *s, int kernels, Str *out)
+static void show(const Graph *g, const char *name, int kernels, int indent, Str *out);
+
+static void put_blocks(const Show *s, Str *out)
+{
+    char name[32];
+    for (int i = 0; i < s->nblock; i++) {
+        snprintf(name, sizeof name, "block $%d", i);
+        show(s->g->blocks.at[s->blocks[i]], name, -1, s->indent + 2, out);
+    }
+}
+
+static void put_all(Show *s, const char *name, int kernels, Str *out)
 {
     int width[3] = {0};
-    put_header(s, kernels, out);
+    put_header(s, name, kernels, out);
     for (int i = 0; i < s->lines.n; i++) {
         Line *l = &s->lines.at[i];
         put_left(s, i + 1, l);
@@ -214,25 +230,30 @@ static void put_all(Show *s, int kernels, Str *out)
         put_ref(s, a->value, out);
         base_str_put(out, "\n");
     }
+    put_blocks(s, out);
 }
 
 static void mark_ends(Show *s)
 {
     for (int i = 0; i < s->g->outputs.n; i++) s->ends[s->g->outputs.at[i].node->id] = 1;
     for (int i = 0; i < s->g->assigns.n; i++) s->ends[s->g->assigns.at[i].value->id] = 1;
+    if (s->g->effect) s->ends[s->g->effect->id] = 1;
 }
 
-void ir_show(const Graph *g, int kernels, Str *out)
+static void show(const Graph *g, const char *name, int kernels, int indent, Str *out)
 {
-    Show s = {.g = g};
+    Show s = {.g = g, .indent = indent};
     s.ends = base_mem_zero(g->nodes.n + 1, 1);
     s.fold = base_mem_zero(g->regions.n, sizeof *s.fold);
     s.line = base_mem_zero(g->nodes.n + 1, sizeof *s.line);
-    if (s.ends && s.fold && s.line && ir_live_find(g, &s.live)) {
+    s.block = base_mem_zero(g->blocks.n + 1, sizeof *s.block);
+    s.blocks = base_mem_zero(g->blocks.n + 1, sizeof *s.blocks);
+    if (s.ends && s.fold && s.line && s.block && s.blocks && ir_live_find(g, &s.live)) {
+        s.nblock = ir_print_blocks(g, &s.live, s.block, s.blocks);
         mark_ends(&s);
         find_folds(&s);
         find_lines(&s);
-        if (!s.failed) put_all(&s, kernels, out);
+        if (!s.failed) put_all(&s, name, kernels, out);
     } else {
         s.failed = true;
     }
@@ -247,4 +268,8 @@ void ir_show(const Graph *g, int kernels, Str *out)
     base_mem_free(s.ends);
     base_mem_free(s.fold);
     base_mem_free(s.line);
+    base_mem_free(s.block);
+    base_mem_free(s.blocks);
 }
+
+void ir_show(const Graph *g, int kernels, Str *out) { show(g, "graph", kernels, 0, out); }

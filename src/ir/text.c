@@ -3,12 +3,17 @@
  * One thing a line, in this order; axes and positions count from 1:
  *   graph
  *   dim batch 1 64 8                              symbol, range, multiple
+ *   block $0                                      what control nodes run: the lines of a graph,
+ *     input %0 arg "" f32[3]                      with numbers of its own
+ *     output %0 ""
+ *   end
  *   region @1 "gelu" in @0 # train.lua:4          composites; @0 is the graph
  *   input %0 arg "x" f32[batch, 3] @1 # …         kind, name, type, region unless @0
  *   %3 = sum(%2) {dims=[2]} : f32[2] @1 # …       nodes in topological order
  *   call @1(%0) = %3                              what a region was called on and gave
  *   output %3 "loss"
  *   assign %1 = %3
+ *   effect %4                                     the last print or assert
  * Holds: nodes that nothing needs are left out, and numbers count what is there, so the text
  *        depends on the meaning and not on how the graph came about; parsing it and printing
  *        again gives the same text.
@@ -21,10 +26,21 @@ typedef struct Printer {
     const Graph *g;
     Str *out;
     Live live;
-    int32_t *number;  /* of nodes, by id */
-    uint32_t *region; /* of regions */
+    int indent;
     bool plain;       /* without sources */
+    int32_t *number;  /* of nodes, by id; -1: left out */
+    uint32_t *region; /* of regions */
+    uint32_t *block;  /* of blocks */
+    int *blocks;      /* those that are needed, in the order of their numbers */
+    int nblock;
 } Printer;
+
+/* Begins a line. */
+static void put_word(const Printer *p, const char *word)
+{
+    for (int i = 0; i < p->indent; i++) base_str_put(p->out, " ");
+    base_str_put(p->out, word);
+}
 
 static int number_nodes(const Graph *g, const Live *live, int32_t *number)
 {
@@ -36,15 +52,6 @@ static int number_nodes(const Graph *g, const Live *live, int32_t *number)
     return n;
 }
 
-static void number_all(Printer *p)
-{
-    const Graph *g = p->g;
-    uint32_t r = 0;
-    number_nodes(g, &p->live, p->number);
-    for (int i = 0; i < g->regions.n; i++)
-        if (p->live.region[i]) p->region[i] = r++;
-}
-
 int ir_text_numbers(const Graph *g, int32_t *number)
 {
     Live live;
@@ -54,6 +61,16 @@ int ir_text_numbers(const Graph *g, int32_t *number)
     int n = number_nodes(g, &live, number);
     ir_live_free(&live);
     return n;
+}
+
+static void number_all(Printer *p)
+{
+    const Graph *g = p->g;
+    uint32_t r = 0;
+    number_nodes(g, &p->live, p->number);
+    for (int i = 0; i < g->regions.n; i++)
+        if (p->live.region[i]) p->region[i] = r++;
+    p->nblock = ir_print_blocks(g, &p->live, p->block, p->blocks);
 }
 
 static void put_source(const Printer *p, Src src)
@@ -106,7 +123,8 @@ static void put_symbols(const Printer *p)
     for (int i = 0; i < count && !p->out->failed; i++) {
         const DimSymbol *s = ir_dim_symbol_at(cx, i);
         if (!used[i]) continue;
-        base_str_fmt(p->out, "dim %s %lld %lld %lld\n", s->name, (long long)s->lo, (long long)s->hi,
+        put_word(p, "dim ");
+        base_str_fmt(p->out, "%s %lld %lld %lld\n", s->name, (long long)s->lo, (long long)s->hi,
                      (long long)s->multiple);
     }
     base_mem_free(used);
@@ -118,7 +136,8 @@ static void put_regions(const Printer *p)
     for (int i = 1; i < p->g->regions.n; i++) {
         const Region *r = &p->g->regions.at[i];
         if (!p->live.region[i]) continue;
-        base_str_fmt(p->out, "region @%u ", p->region[i]);
+        put_word(p, "region ");
+        base_str_fmt(p->out, "@%u ", p->region[i]);
         ir_print_quoted(r->name, p->out);
         base_str_fmt(p->out, " in @%u", p->region[r->parent]);
         put_source(p, r->src);
@@ -130,7 +149,8 @@ static void put_inputs(const Printer *p)
 {
     for (int i = 0; i < p->g->inputs.n; i++) {
         const GraphInput *in = &p->g->inputs.at[i];
-        base_str_fmt(p->out, "input %%%d %s ", p->number[in->node->id],
+        put_word(p, "input ");
+        base_str_fmt(p->out, "%%%d %s ", p->number[in->node->id],
                      in->kind == INPUT_STATE ? "state" : "arg");
         ir_print_quoted(in->name, p->out);
         base_str_put(p->out, " ");
@@ -144,12 +164,12 @@ static void put_nodes(const Printer *p)
     for (int id = 0; id < p->g->nodes.n; id++) {
         const Node *n = p->g->nodes.at[id];
         if (!p->live.node[id] || n->op == OP_input) continue;
-        base_str_put(p->out, "%");
+        put_word(p, "%");
         base_str_int(p->out, p->number[id]);
         base_str_put(p->out, " = ");
         base_str_put(p->out, OPS[n->op].name);
         put_refs(p, n->nin, n->in);
-        ir_print_attrs(n, NULL, p->out);
+        ir_print_attrs(n, NULL, p->block, p->out);
         base_str_put(p->out, " : ");
         ir_type_text(n, p->out);
         put_place(p, n);
@@ -162,32 +182,53 @@ static void put_ends(const Printer *p)
     for (int i = 1; i < g->regions.n; i++) {
         const Region *r = &g->regions.at[i];
         if (!p->live.region[i]) continue;
-        base_str_fmt(p->out, "call @%u", p->region[i]);
+        put_word(p, "call ");
+        base_str_fmt(p->out, "@%u", p->region[i]);
         put_refs(p, r->nin, r->in);
         if (r->out && p->live.node[r->out->id])
             base_str_fmt(p->out, " = %%%d", p->number[r->out->id]);
         base_str_put(p->out, "\n");
     }
     for (int i = 0; i < g->outputs.n; i++) {
-        base_str_fmt(p->out, "output %%%d ", p->number[g->outputs.at[i].node->id]);
+        put_word(p, "output ");
+        base_str_fmt(p->out, "%%%d ", p->number[g->outputs.at[i].node->id]);
         ir_print_quoted(g->outputs.at[i].name, p->out);
         base_str_put(p->out, "\n");
     }
-    for (int i = 0; i < g->assigns.n; i++)
-        base_str_fmt(p->out, "assign %%%d = %%%d\n",
+    for (int i = 0; i < g->assigns.n; i++) {
+        put_word(p, "assign ");
+        base_str_fmt(p->out, "%%%d = %%%d\n",
                      p->number[g->inputs.at[g->assigns.at[i].input].node->id],
                      p->number[g->assigns.at[i].value->id]);
+    }
+    if (!g->effect) return;
+    put_word(p, "effect ");
+    base_str_fmt(p->out, "%%%d\n", p->number[g->effect->id]);
 }
 
-static void print(const Graph *g, bool plain, Str *out)
+static void put_graph(const Graph *g, int indent, bool plain, Str *out);
+
+static void put_blocks(const Printer *p)
 {
-    Printer p = {.g = g, .out = out, .plain = plain};
+    for (int i = 0; i < p->nblock; i++) {
+        put_word(p, "block ");
+        base_str_fmt(p->out, "$%d\n", i);
+        put_graph(p->g->blocks.at[p->blocks[i]], p->indent + 2, p->plain, p->out);
+        put_word(p, "end\n");
+    }
+}
+
+static void put_graph(const Graph *g, int indent, bool plain, Str *out)
+{
+    Printer p = {.g = g, .out = out, .indent = indent, .plain = plain};
     p.number = base_mem_zero(g->nodes.n + 1, sizeof *p.number);
     p.region = base_mem_zero(g->regions.n, sizeof *p.region);
-    if (p.number && p.region && ir_live_find(g, &p.live)) {
+    p.block = base_mem_zero(g->blocks.n + 1, sizeof *p.block);
+    p.blocks = base_mem_zero(g->blocks.n + 1, sizeof *p.blocks);
+    if (p.number && p.region && p.block && p.blocks && ir_live_find(g, &p.live)) {
         number_all(&p);
-        base_str_put(out, "graph\n");
         put_symbols(&p);
+        put_blocks(&p);
         put_regions(&p);
         put_inputs(&p);
         put_nodes(&p);
@@ -198,18 +239,18 @@ static void print(const Graph *g, bool plain, Str *out)
     }
     base_mem_free(p.number);
     base_mem_free(p.region);
+    base_mem_free(p.block);
+    base_mem_free(p.blocks);
 }
 
-void ir_print(const Graph *g, Str *out) { print(g, false, out); }
-void ir_print_plain(const Graph *g, Str *out) { print(g, true, out); }
-
-bool ir_equal(const Graph *a, const Graph *b)
+void ir_print(const Graph *g, Str *out)
 {
-    Str x = {0}, y = {0};
-    ir_print(a, &x);
-    ir_print(b, &y);
-    bool same = !x.failed && !y.failed && x.n == y.n && !memcmp(x.at, y.at, x.n);
-    base_str_free(&x);
-    base_str_free(&y);
-    return same;
+    base_str_put(out, "graph\n");
+    put_graph(g, 0, false, out);
+}
+
+void ir_print_plain(const Graph *g, Str *out)
+{
+    base_str_put(out, "graph\n");
+    put_graph(g, 0, g->blocks.n == 0, out);
 }

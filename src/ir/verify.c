@@ -131,6 +131,28 @@ static bool regions_nest(const Graph *g)
     return true;
 }
 
+static bool blocks_hold(const Graph *g)
+{
+    for (int i = 0; i < g->blocks.n; i++)
+        if (g->blocks.at[i]->cx != g->cx || ir_verify(g->blocks.at[i]) < 0) return false;
+    return true;
+}
+
+static bool blocks_are_closed(const Graph *g)
+{
+    for (int i = 0; i < g->blocks.n; i++) {
+        const Graph *block = g->blocks.at[i];
+        if (!block->hash || block->assigns.n || block->effect) return false;
+    }
+    return true;
+}
+
+static bool effect_is_last(const Graph *g)
+{
+    const Node *n = g->effect;
+    return !n || (belongs(g, n) && n->dtype == DT_i32 && n->rank == 0);
+}
+
 static const struct {
     bool (*holds)(const Graph *);
     const char *sentence;
@@ -139,6 +161,9 @@ static const struct {
     {outputs_belong, "outputs are nodes of the graph"},                            /* V11 */
     {assigns_fit, "an assign gives a state, once, a value of its dtype and dims"}, /* V12 */
     {regions_nest, "regions nest, and their ends are nodes of the graph"},         /* V13 */
+    {blocks_hold, "blocks obey the rules in the same context"},                    /* V14 */
+    {blocks_are_closed, "blocks have no assigns and no effect of their own"},      /* V15 */
+    {effect_is_last, "the effect is a node of the graph, one i32"},                /* V16 */
 };
 enum { GRAPH_COUNT = sizeof GRAPH_RULES / sizeof *GRAPH_RULES };
 

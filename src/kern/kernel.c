@@ -1,45 +1,12 @@
-/* kernel.c: a kernel's hash and its text.
+/* kernel.c: a kernel's text.
  *
- * The hash covers what the kernel does and not its name, so equal kernels can share compiled code.
- * The text is one line for the loops and one for each instruction:
+ * One line for the loops and one for each instruction:
  *     row_softmax ROW [48] | [64]
  *       0 f32 load  arg 0 at 64*i + j
  *       1 f32 reduce_max 0         (one value a row)
  */
 #include "kern/kernel.h"
 #include <inttypes.h>
-
-static uint64_t hash_affine(uint64_t h, const Affine *a, int nvar)
-{
-    h = base_hash(h, &a->base, sizeof a->base);
-    return base_hash(h, a->coef, (size_t)nvar * sizeof *a->coef);
-}
-
-static uint64_t hash_access(uint64_t h, const Access *a, int nvar)
-{
-    const int head[] = {a->arg, (int)a->dtype, a->nguard};
-    h = hash_affine(base_hash(h, head, sizeof head), &a->at, nvar);
-    for (int g = 0; g < a->nguard; g++) {
-        const int64_t range[] = {a->guard[g].lo, a->guard[g].hi};
-        h = hash_affine(base_hash(h, range, sizeof range), &a->guard[g].at, nvar);
-    }
-    return h;
-}
-
-uint64_t kern_hash(const Kernel *k)
-{
-    const int head[] = {(int)k->mode, k->nvar, k->nouter, k->ninst, k->post, k->naccess, k->nargs};
-    uint64_t h = base_hash(0, head, sizeof head);
-    h = base_hash(h, k->extent, (size_t)k->nvar * sizeof *k->extent);
-    for (int i = 0; i < k->ninst; i++) {
-        const KernInst *t = &k->inst[i];
-        const int word[] = {t->code, t->dtype, t->from, t->scalar, t->op,
-                            t->a,    t->b,     t->c,    t->access};
-        h = base_hash(base_hash(h, word, sizeof word), &t->value, sizeof t->value);
-    }
-    for (int i = 0; i < k->naccess; i++) h = hash_access(h, &k->access[i], k->nvar);
-    return h;
-}
 
 static const char VAR_NAMES[SPACE_MAX_VARS + 1] = "ijklmnopqrst";
 static const char *const MODES[] = {"MAP", "ROW", "LONG", "COL"};

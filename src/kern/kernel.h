@@ -80,6 +80,5 @@ typedef struct Kernel {
     const char *name;         /* for pictures and dumps: "map_add_gelu" */
 } Kernel;
 
-uint64_t kern_hash(const Kernel *k);                  /* of content, not of name */
 void kern_print(const Kernel *k, Str *out);
 #endif

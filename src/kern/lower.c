@@ -4,6 +4,7 @@
  * Out:  steps with kernels and views, everything in the given arena.
  * Holds: a group whose results have no elements gives no step.
  */
+#include "ir/control.h"
 #include "kern/lower.h"
 
 /* ---- kernels ---- */
@@ -131,6 +132,21 @@ static int lower_index(const Schedule *s, int group, Arena *arena, StepVec *out)
     return push_step(s, n, step, out);
 }
 
+static int lower_call(const Schedule *s, int group, Arena *arena, StepVec *out)
+{
+    const Node *n = s->groups.at[group].outs.at[0];
+    int nout = ir_is_control(n) ? ir_control(n).nout : 1;
+    int *args = base_arena_alloc(arena, (size_t)(n->nin + nout) * sizeof *args);
+    if (args == NULL) return SGL_ENOMEM;
+    for (int i = 0; i < n->nin; i++) args[i] = s->buffer_of[n->in[i]->id];
+    for (int k = 0; k < nout; k++) {
+        const Node *peer = ir_is_control(n) ? ir_control_find(n, k) : n;
+        args[n->nin + k] = peer ? s->buffer_of[peer->id] : -1;
+    }
+    Step step = {.kind = STEP_CALL, .nargs = n->nin + nout, .args = args, .node = n};
+    return vec_push(out, step) ? 0 : SGL_ENOMEM;
+}
+
 static int lower_alias(const Schedule *s, int group, Arena *arena, StepVec *out)
 {
     (void)s, (void)group, (void)arena, (void)out;
@@ -141,6 +157,7 @@ typedef int (*GroupFn)(const Schedule *s, int group, Arena *arena, StepVec *out)
 static const GroupFn BY_KIND[] = {
     [GROUP_MAP] = lower_loops, [GROUP_REDUCE] = lower_loops, [GROUP_CONCAT] = lower_loops,
     [GROUP_DOT] = lower_dot,   [GROUP_INDEX] = lower_index,  [GROUP_ALIAS] = lower_alias,
+    [GROUP_CALL] = lower_call,
 };
 
 int kern_lower(const Schedule *s, int group, Arena *arena, StepVec *out)

@@ -262,6 +262,8 @@ static const LowerFn BY_FAMILY[] = {
     [FAM_leaf] = NULL,
     [FAM_dot] = NULL,
     [FAM_index] = NULL,
+    [FAM_control] = NULL,
+    [FAM_effect] = NULL,
 };
 
 static LowerValue *value_find(const Lower *l, const Node *n, const IndexMap *at, int stage,

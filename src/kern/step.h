@@ -25,7 +25,9 @@ typedef enum StepKind {
     STEP_ARGSORT,  /* view[0] = x, out; axis, flag = descending */
     STEP_CUMSUM,   /* view[0] = x, out; axis, flag = reverse */
     STEP_FOLD,     /* view[0] = x, out; node's attributes */
-    STEP_COPY      /* bytes of args[0] to args[1] */
+    STEP_COPY,     /* bytes of args[0] to args[1] */
+    STEP_CALL      /* not a backend's: a control node or an effect; args: its inputs, then its
+                      results by `out`, -1 where one is not needed */
 } StepKind;
 
 typedef struct Step {
@@ -33,7 +35,7 @@ typedef struct Step {
     const Kernel *kernel;
     int nargs;
     const int *args;
-    View view[3], out;        /* all but KERNEL and COPY; operands contiguous but for DOT */
+    View view[3], out;        /* all but KERNEL, COPY, CALL; operands contiguous but for DOT */
     int axis, flag;
     size_t bytes;             /* COPY */
     const Node *node;         /* for messages: the op and the user's position */
@@ -42,4 +44,7 @@ typedef struct Step {
 typedef VEC(Step) StepVec;
 /* Lowers group number `group`; appends its steps. */
 int kern_lower(const Schedule *s, int group, Arena *arena, StepVec *out);
+/* Steps with equal kernels get one: a block that is repeated has one body, compiled once.
+ * *distinct is how many are left. */
+int kern_share(Ctx *cx, StepVec *steps, int *distinct);
 #endif

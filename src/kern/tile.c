@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "kern/tile_plan.h"
 
-enum { CHUNK_WORK = 48 << 10, ROW_ALONE = 128, COLUMN_PIECES = 16, CACHE_BYTES = 16 << 20 };
+enum { CHUNK_WORK = 64 << 10, ROW_ALONE = 128, COLUMN_PIECES = 16, CACHE_BYTES = 16 << 20 };
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }

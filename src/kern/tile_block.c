@@ -9,7 +9,7 @@
  */
 #include "kern/tile_plan.h"
 
-enum { COLUMNS_LEAST = 64, ROWS_LEAST = 4, CACHE_PAD = 16 };
+enum { COLUMNS_LEAST = 64, ROWS_LEAST = 4, CACHE_PAD = 16, CACHES_BYTES = 256 << 10 };
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -23,16 +23,18 @@ static bool turns(const Kernel *k, const Access *a)
 void kern_block_size(TilePlan *p)
 {
     const Kernel *k = p->kernel;
-    bool any = false;
+    int64_t turned = 0;
     if (k->nvar < 2 || k->extent[k->nvar - 1] < COLUMNS_LEAST ||
         k->extent[k->nvar - 2] < ROWS_LEAST)
         return;
     for (int i = 0; i < k->ninst; i++)
-        any = any || (k->inst[i].code == KI_LOAD && turns(k, &k->access[k->inst[i].access]));
-    if (!any || p->lanes == 0) return;
+        turned += k->inst[i].code == KI_LOAD && turns(k, &k->access[k->inst[i].access]);
+    if (turned == 0 || p->lanes == 0) return;
     p->rows = k->extent[k->nvar - 2];
     p->columns = k->extent[k->nvar - 1];
-    p->pre.width = min64(p->columns, TILE_LANES);
+    int64_t fits = CACHES_BYTES / (turned * BLOCK_ROWS * (int64_t)sizeof(float));
+    fits = fits < COLUMNS_LEAST ? COLUMNS_LEAST : fits / COLUMNS_LEAST * COLUMNS_LEAST;
+    p->pre.width = min64(min64(p->columns, TILE_LANES), fits);
     p->blocks = p->lanes / (p->rows * p->columns) * ceil_div(p->rows, BLOCK_ROWS) *
                 ceil_div(p->columns, p->pre.width);
 }

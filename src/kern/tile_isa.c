@@ -16,6 +16,7 @@
 #include "kern/tile_math.h"
 #include "kern/tile_ops.h"
 #include "kern/tile_pair.h"
+#include "kern/vec_turn.h"
 
 #define KEEP(...) __VA_ARGS__
 #define DROP(...)
@@ -123,19 +124,41 @@ LOOP(narrow_bf16, uint16_t, float, cast_f32_to_bf16(x))
         uint##bits##_t *restrict o = out;                                                          \
         const uint##bits##_t *f = from;                                                            \
         for (int64_t i = 0; i < n; i++) o[i] = f[table[i]];                                        \
-    }                                                                                              \
-    static void turn_##bits(void *out, int64_t out_stride, const void *from, int64_t stride,       \
-                            int64_t rows, int64_t columns)                                         \
-    {                                                                                              \
-        uint##bits##_t *restrict o = out;                                                          \
-        const uint##bits##_t *f = from;                                                            \
-        for (int64_t c = 0; c < columns; c++, f += stride)                                         \
-            for (int64_t r = 0; r < rows; r++) o[r * out_stride + c] = f[r];                       \
     }
 MOVES(8)
 MOVES(16)
 MOVES(32)
 MOVES(64)
+#undef MOVES
+
+#define TURN(name, T)                                                                              \
+    static void name(void *out, int64_t out_stride, const void *from, int64_t stride,              \
+                     int64_t rows, int64_t columns)                                                \
+    {                                                                                              \
+        T *restrict o = out;                                                                       \
+        const T *f = from;                                                                         \
+        for (int64_t c = 0; c < columns; c++, f += stride)                                         \
+            for (int64_t r = 0; r < rows; r++) o[r * out_stride + c] = f[r];                       \
+    }
+TURN(turn_8, uint8_t)
+TURN(turn_16, uint16_t)
+TURN(turn_32_edge, uint32_t)
+TURN(turn_64, uint64_t)
+#undef TURN
+
+/* Squares of 8; what is left below and beside them one by one. */
+static void turn_32(void *out, int64_t out_stride, const void *from, int64_t stride, int64_t rows,
+                    int64_t columns)
+{
+    float *o = out;
+    const float *f = from;
+    int64_t down = rows / 8 * 8, across = columns / 8 * 8;
+    for (int64_t c = 0; c < across; c += 8)
+        for (int64_t r = 0; r < down; r += 8)
+            vec_transpose8(f + c * stride + r, stride, o + r * out_stride + c, out_stride);
+    turn_32_edge(o + down * out_stride, out_stride, f + down, stride, rows - down, across);
+    turn_32_edge(o + across, out_stride, f + across * stride, stride, rows, columns - across);
+}
 
 /* Floats convert each position by itself, so large ones round once. */
 #define INDEX(type, T)                                                                             \

@@ -75,6 +75,13 @@ struct TileOps {
     const ReduceTable *reduce;
 };
 
+/* Before a loop over lanes: they do not depend on each other, also where it writes in place. */
+#if defined(__clang__)
+#define LANES_FREE _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define LANES_FREE _Pragma("GCC ivdep")
+#endif
+
 /* Names of *_isa.c: ISA_NAME(kern_tile_ops) is kern_tile_ops_avx2 and so on. */
 #define ISA_PASTE_(name, isa) name##_##isa
 #define ISA_PASTE(name, isa) ISA_PASTE_(name, isa)

@@ -28,8 +28,8 @@
                                                  const void *pc, int64_t n)                    \
     {                                                                                          \
         float *o = out;                                                                        \
-        A(pa) B(pb) C(pc) _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)                 \
-        {                                                                                      \
+        A(pa) B(pb) C(pc)                                                                      \
+        LANES_FREE for (int64_t i = 0; i < n; i++) {                                           \
             const float x = XB(pb), y = XC(pc), z = XA(pa), u = FIRST_##first;                 \
             o[i] = SECOND_##second;                                                            \
         }                                                                                      \

@@ -15,10 +15,8 @@
                                int64_t n)                                                      \
     {                                                                                          \
         R *o = out;                                                                            \
-        A B C _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)                             \
-        {                                                                                      \
-            X Y Z o[i] = (R)(value);                                                           \
-        }                                                                                      \
+        A B C                                                                                  \
+        LANES_FREE for (int64_t i = 0; i < n; i++) { X Y Z o[i] = (R)(value); }                \
         (void)pa, (void)pb, (void)pc;                                                          \
     }
 #define VECTOR(type, p) const type *v##p = p;

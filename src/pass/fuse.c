@@ -8,6 +8,7 @@
  * The rules are the table FUSE_RULES, the cost model is fuse_cost.c. Nodes are placed from the
  * last to the first, see fuse.h.
  */
+#include "ir/control.h"
 #include "pass/fuse.h"
 
 /* ---- ways to place a node ---- */
@@ -19,7 +20,7 @@ static int place_step(Fuse *f, Node *n, GroupKind kind)
     if (rc == 1 && !vec_push(&f->groups.at[group].nodes, n)) rc = SGL_ENOMEM;
     for (int i = 0; i < n->nin && rc == 1; i++) {
         StridedView view = {.base = n->in[i]};
-        if (kind != GROUP_ALIAS)
+        if (kind == GROUP_DOT || kind == GROUP_INDEX)
             rc = pass_space_view(n->in[i], kind == GROUP_INDEX, &f->arena, &view);
         if (rc == 1) rc = pass_fuse_need(f, view.base, group);
     }
@@ -29,6 +30,20 @@ static int place_step(Fuse *f, Node *n, GroupKind kind)
 static int place_dot(Fuse *f, Node *n) { return place_step(f, n, GROUP_DOT); }
 
 static int place_index(Fuse *f, Node *n) { return place_step(f, n, GROUP_INDEX); }
+
+/* A control node is one step with its peers, whose inputs are the same. */
+static int place_call(Fuse *f, Node *n)
+{
+    int nout = ir_is_control(n) ? ir_control(n).nout : 0;
+    int group = -1, rc = 1;
+    for (int k = 0; k < nout && group < 0; k++) {
+        const Node *peer = ir_control_find(n, k);
+        if (peer) group = f->of[peer->id].group;
+    }
+    if (group < 0) return place_step(f, n, GROUP_CALL);
+    rc = vec_push(&f->groups.at[group].nodes, n) ? 1 : SGL_ENOMEM;
+    return rc == 1 ? pass_fuse_store(f, n, group, NULL) : rc;
+}
 
 /* The loops of a kernel rooted at n, its result in n's order. */
 static int start_loops(Fuse *f, int group, const Node *n, IndexMap **at)
@@ -192,6 +207,8 @@ static const FuseRule FUSE_RULES[] = {
     {"F4", -1, FAM_index, place_index, "positions come from data"},
     {"F5", -1, FAM_dot, place_dot,
      "the product has its own loops; it reads strided views, so permutes cost nothing"},
+    {"F11", -1, FAM_control, place_call, "runs blocks, which are programs of their own"},
+    {"F12", -1, FAM_effect, place_call, "leaves the program"},
     {"F6", -1, FAM_reduce, place_reduction,
      "joins the kernel of its reader when both walk the same rows, else starts one"},
     {"F7", -1, FAM_movement, place_free,
@@ -232,6 +249,7 @@ static bool start(Fuse *f)
     for (int i = 0; i < g->nodes.n; i++) f->of[i].group = -1;
     for (int i = 0; i < g->outputs.n; i++) f->of[g->outputs.at[i].node->id].need = true;
     for (int i = 0; i < g->assigns.n; i++) f->of[g->assigns.at[i].value->id].need = true;
+    if (g->effect) f->of[g->effect->id].need = true;
     pass_fuse_costs(f);
     return true;
 }

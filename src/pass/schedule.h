@@ -15,6 +15,7 @@ typedef enum GroupKind {
     GROUP_CONCAT,   /* each input computed straight into its place */
     GROUP_DOT,      /* one matrix product; operands may be strided views of buffers */
     GROUP_INDEX,    /* gather, scatter_add, argsort, cumsum, fold: one node */
+    GROUP_CALL,     /* a control node with its peers, or an effect: whole buffers in and out */
     GROUP_ALIAS     /* a reshape of a whole buffer: no step, the same bytes */
 } GroupKind;
 

@@ -41,6 +41,13 @@ static Node *simplest(Rebuild *rb, Node *n)
     return rb->to->cx->err.code ? NULL : n;
 }
 
+static Node *rebuild_control(Rebuild *rb, const Node *n, Node **in)
+{
+    int rc = pass_trim(n, rb->live.node, rb->to, in, rb->node);
+    rb->fired += rc > 0;
+    return rc < 0 ? NULL : rb->node[n->id];
+}
+
 static Node *rebuild_node(Rebuild *rb, const Node *n, Node **in)
 {
     Graph *to = rb->to;
@@ -52,7 +59,8 @@ static Node *rebuild_node(Rebuild *rb, const Node *n, Node **in)
         const GraphInput *input = &rb->from->inputs.at[n->attr[0]];
         return ir_input(to, input->kind, input->name, n->dtype, n->rank, n->dims);
     }
-    Node *made = ir_node(to, n->op, n->nin, in, n->attr, n->nattr);
+    if (ir_is_control(n) && rb->rules) return rebuild_control(rb, n, in);
+    Node *made = ir_node_over(to, n, in);
     return made && rb->rules ? simplest(rb, made) : made;
 }
 
@@ -96,7 +104,7 @@ static int rebuild_nodes(Rebuild *rb, Node **in)
     }
     for (int id = 0; id < from->nodes.n; id++) {
         const Node *n = from->nodes.at[id];
-        if (!rb->live.node[id] || n->op == OP_input) continue;
+        if (!rb->live.node[id] || rb->node[id] || n->op == OP_input) continue;
         if (!(rb->node[id] = rebuild_node(rb, n, in))) return failure(rb);
     }
     return SGL_OK;
@@ -124,6 +132,7 @@ static int rebuild_ends(Rebuild *rb, Node **in)
         Node *input = rb->to->inputs.at[a->input].node;
         status = ir_assign(rb->to, input, rb->node[a->value->id]);
     }
+    if (from->effect && status == SGL_OK) status = ir_effect(rb->to, rb->node[from->effect->id]);
     rb->to->src = 0;
     rb->to->region = 0;
     rb->to->origin = NULL;

@@ -3,7 +3,7 @@
 -- In:    a file, gzipped or not, of rows of numbers, with or without a line of names.
 -- Out:   Dataset of f32[n, d] and, with a label column, i32[n].
 -- Holds: a missing file gives nil, message, code; a cell that is not a number raises with its
---        line and column.
+--        line and column, a label that is no class with its row of numbers.
 local api = require "sgl.api"
 local core = require "sgl.core"
 local dataset = require "sgl.data.dataset"
@@ -48,6 +48,17 @@ local function label_column(path, label, names, columns)
     names and "columns: " .. table.concat(names, ", ") or "the file has no line of names")
 end
 
+-- The label column as classes; raises at the first value that is none, rather than cut it off.
+local function classes(path, label, column)
+  local ids = column:int()
+  local odd = ids:ne(column):nonzero()
+  if odd.shape[1] == 0 then return ids end
+  local row = odd[{ 1, 1 }]:item() + 1
+  raise("SGL_EFORMAT", ("data.csv: label column %s of %s holds %g in row %d, no class"):format(
+    tostring(label), path, column[row]:item(), row),
+    "classes are whole numbers; for other targets read without `label` and slice the columns")
+end
+
 api.fn(dataset.root, "csv", {
   doc = "Reads a CSV file of numbers, gzipped or not.",
   args = { { "path", "string" } },
@@ -59,7 +70,8 @@ api.fn(dataset.root, "csv", {
     { "dtype", "string", "f32", "element type of the features" },
   },
   returns = "Dataset of f32[n, d] and i32[n]; or nil, message, code",
-  errors = "a cell that is not a number, rows of different length, an unknown label column",
+  errors = "a cell that is not a number, rows of different length, an unknown label column, a "
+    .. "label that is not a whole number",
 }, function(path, o)
   local text, message, code = dataset.read(path)
   if not text then return nil, message, code end
@@ -75,7 +87,7 @@ api.fn(dataset.root, "csv", {
   local x, y = cells, nil
   if o.label then
     local at = label_column(path, o.label, header and names or nil, columns)
-    y = cells[{ {}, at }]:int()
+    y = classes(path, o.label, cells[{ {}, at }])
     local kept = {}
     if at > 1 then kept[1] = cells[{ {}, { 1, at - 1 } }] end
     if at < columns then kept[#kept + 1] = cells[{ {}, { at + 1, columns } }] end

@@ -14,7 +14,7 @@ local MultiheadAttention = base.class("MultiheadAttention", {
            { "heads", "integer", "divides width", within = { 1, math.huge } } },
   opts = { { "causal", "boolean", false, "position i sees positions up to i only" },
            { "bias", "boolean", true, "with biases" },
-           { "dropout", "number", 0, "on the result, in training", within = { 0, 1 } } },
+           { "dropout", "number", 0, "on the attention weights, in training", within = { 0, 1 } } },
   returns = "module: (query, key?, value?, {mask}) -> f32[b, t, width]; key and value default to "
     .. "query",
   errors = "heads that do not divide width; an input that is not [batch, time, width]",
@@ -42,8 +42,8 @@ function MultiheadAttention:forward(query, key, value, o)
   local q = split_heads(self.q(query), self.heads)
   local k = split_heads(self.k(key), self.heads)
   local v = split_heads(self.v(value), self.heads)
-  local y = F.scaled_dot_product_attention(q, k, v, { causal = self.causal, mask = o and o.mask })
+  local y = F.scaled_dot_product_attention(q, k, v, { causal = self.causal, mask = o and o.mask,
+    dropout = self.training and self.dropout or 0 })
   local b, _, t, _ = table.unpack(y.shape)
-  y = self.out(y:transpose(2, 3):reshape(b, t, -1))
-  return F.dropout(y, self.dropout, { training = self.training })
+  return self.out(y:transpose(2, 3):reshape(b, t, -1))
 end

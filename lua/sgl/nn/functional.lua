@@ -205,7 +205,9 @@ api.fn(F, "scaled_dot_product_attention", {
            { "v", "tensor", "f32[…, s, e]" } },
   opts = { { "causal", "boolean", false, "position i sees positions up to i only" },
            { "mask", "tensor?", nil, "bool, broadcasts to [t, s]; false hides" },
-           { "scale", "number?", nil, "instead of 1 / sqrt(d)" } },
+           { "scale", "number?", nil, "instead of 1 / sqrt(d)" },
+           { "dropout", "number", 0, "share of the weights to zero; give 0 in evaluation",
+             within = { 0, 1 } } },
   returns = "tensor, f32[…, t, e]",
   errors = "shapes that do not fit",
 }, function(q, k, v, o)
@@ -218,7 +220,7 @@ api.fn(F, "scaled_dot_product_attention", {
       scores = seen:where(scores, -math.huge)
     end
     if o.mask then scores = o.mask:where(scores, -math.huge) end
-    return scores:softmax(-1):matmul(v)
+    return F.dropout(scores:softmax(-1), o.dropout):matmul(v)
   end)
 end)
 
@@ -226,7 +228,7 @@ api.fn(F, "one_hot", {
   doc = "1 at the index, 0 elsewhere, along a new last dim.",
   args = { { "index", "tensor", "integers from 0" },
            { "classes", "integer", "size of the new dim" } },
-  returns = "tensor, i32[…, classes]",
+  returns = "tensor, f32[…, classes]",
 }, function(index, classes) return create.one_hot(index, classes) end)
 
 return F

@@ -114,7 +114,7 @@ local Sequential = class("Sequential", {
   for i, m in ipairs(modules) do self[i] = m end
 end)
 function Sequential:forward(...)
-  local first = rawget(self, 1)
+  local first = self[1]
   if not first then return ... end
   local x = first(...)
   for i = 2, #self do x = self[i](x) end

@@ -3,11 +3,13 @@
 --
 -- Holds: a field is found by what it is when asked, not when assigned: a tensor made by
 -- nn.parameter is a parameter, another tensor is a buffer, a module or a list of modules holds
--- children. Fields live in the module's own table, so reading one costs a table access. The names
--- are PyTorch's, list positions count from 1.
+-- children. Fields live in a table behind the module (sgl/versioned.lua), so writes are seen and
+-- reading costs no call. The names are PyTorch's, list positions count from 1; attention keeps its
+-- projections apart.
 
 local core = require "sgl.core"
 local api = require "sgl.api"
+local versioned = require "sgl.versioned"
 
 local M = api.module("nn", "Modules, layers, losses and initialisers")
 local Module = api.class(M, "Module", { doc = "Base of every layer and model; nn.module makes "
@@ -19,11 +21,12 @@ local facts_of = setmetatable({}, { __mode = "k" })       -- module -> {class, f
 
 local function is_module(v) return type(v) == "table" and order_of[v] ~= nil end
 
--- A field's first assignment. It fixes the field's place, and names a child that has no name yet.
+-- A field's assignment. The first fixes the field's place, and names a child that has no name yet.
 local function register(self, key, value)
-  local order = order_of[self]
-  order[#order + 1] = key
-  rawset(self, key, value)
+  local order, known = order_of[self], rawget(versioned.fields(self), key) ~= nil
+  for _, name in ipairs(known and {} or order) do known = known or rawequal(name, key) end
+  if not known then order[#order + 1] = key end
+  versioned.write(self, key, value)
   if is_module(value) and not facts_of[value].name then facts_of[value].name = tostring(key) end
 end
 
@@ -34,7 +37,7 @@ local function call(self, ...) return self:forward(...) end
 local function fields(self)
   local list = {}
   local function add(name, holder, key, depth)
-    local value = rawget(holder, key)
+    local value = holder[key]
     if core.is_tensor(value) or is_module(value) then
       list[#list + 1] = { name, value, holder, key }
     elseif type(value) == "table" and not getmetatable(value) and depth < 8 then
@@ -123,7 +126,7 @@ method("apply", { doc = "Calls fn(module) for every module below and then itself
 end)
 method("train", { doc = "Sets training mode (dropout, batch statistics), below too.",
   args = { { "on", "boolean?", "default true" } }, returns = "the module" }, function(self, on)
-  return self:apply(function(m) rawset(m, "training", on ~= false) end)
+  return self:apply(function(m) m.training = on ~= false end)
 end)
 method("eval", { doc = "Sets evaluation mode, below too.", returns = "the module" },
   function(self) return self:train(false) end)
@@ -147,7 +150,7 @@ method("to", { doc = "Casts parameters and buffers of float type to a dtype.",
           "f32, f64, f16 or bf16")
       end
       cast[value], is_parameter[new] = new, is_parameter[value]
-      rawset(holder, key, new)
+      holder[key] = new
     end)
     return self
   end)
@@ -224,15 +227,14 @@ local function new_class(name, constructor, row)
   local class, check = {}, nil
   if row then class, check = api.class(M, name, row) end
   local meta = {
-    __index = class, __newindex = register, __call = call, __tostring = module_text,
-    __name = "nn." .. name,
+    __newindex = register, __call = call, __tostring = module_text, __name = "nn." .. name,
   }
+  local inherit = { __index = class }
   local function build(...)
-    local self = {}
+    local self = versioned.new(setmetatable({}, inherit), meta)
     order_of[self] = {}
     local file, line = core.position()
     facts_of[self] = { class = name, file = file, line = line }
-    setmetatable(self, meta)
     self.training = true
     constructor(self, ...)
     return self

@@ -50,7 +50,7 @@ local function add_parameters(self, cell, layer, inputs, o)
 end
 
 local function run_layer(self, cell, layer, x, state)
-  local function get(name) return rawget(self, name .. "_l" .. layer) end
+  local function get(name) return self[name .. "_l" .. layer] end
   local projected = F.linear(x, get("weight_ih"), get("bias_ih"))
   local outputs = {}
   for t = 1, x.shape[2] do

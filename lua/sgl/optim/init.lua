@@ -10,6 +10,7 @@ local create = require "sgl.tensor.create"
 local rules = require "sgl.optim.rules"
 local clip = require "sgl.optim.clip"
 local schedule = require "sgl.optim.schedule"
+local versioned = require "sgl.versioned"
 
 local M = clip.M
 M.schedule = schedule.M
@@ -75,7 +76,7 @@ end
 local function make_state(rule, p, h)
   local state = {}
   for _, name in ipairs(rule.state(h)) do state[name] = create.zeros_like(p):realize() end
-  return state
+  return versioned.new(state)
 end
 
 local function build(rule, full, opts, params, defaults)
@@ -96,6 +97,7 @@ local function build(rule, full, opts, params, defaults)
     end
     self.groups[i].last = #self.params
   end
+  self.params, self.state = versioned.new(self.params), versioned.new(self.state)
   return self
 end
 
@@ -128,9 +130,9 @@ local function check_gradients(self, grads)
 end
 
 -- A group by its number; raises when there is none.
-local function group_at(self, method, i)
+local function group_at(self, caller, i)
   return self.groups[i] or core.raise("SGL_EARG", ("optim.%s:%s: there is no group %d"):format(
-    self.rule.name, method, i), ("the optimizer has %d"):format(#self.groups))
+    self.rule.name, caller, i), ("the optimizer has %d"):format(#self.groups))
 end
 
 method("step", {
@@ -235,6 +237,11 @@ method("load_state_dict", {
   end
   for _, name in ipairs(own) do own[name]:assign(dict[name]) end
 end)
+
+-- A misspelt field is an error; Lua itself looks for names with two underscores.
+setmetatable(Optimizer, { __index = function(t, key)
+  if not tostring(key):find "^__" then api.no_field("an optimizer", api.fields(t), key) end
+end })
 
 for _, rule in ipairs(rules) do
   local opts = { { "lr", "number|table", rule.lr, "learning rate: a number, or an optim.schedule",

@@ -99,8 +99,8 @@ local Plateau = api.class(M, "Plateau", { doc = "Lowers an optimizer's rate when
 api.fn(M, "plateau", {
   doc = "Multiplies the optimizer's learning rate by `factor` when :update(value) saw no "
     .. "improvement for more than `patience` calls.",
-  args = { { "optimizer", "table", "" } },
-  opts = { { "factor", "number", 0.1, "" },
+  args = { { "optimizer", "table", "the one whose groups' rates are lowered" } },
+  opts = { { "factor", "number", 0.1, "of the rate, each time it is lowered" },
            { "patience", "integer", 10, "calls without improvement" },
            { "threshold", "number", 1e-4, "relative improvement that counts" },
            { "mode", "string", "min", "min: lower is better; max: higher is" },

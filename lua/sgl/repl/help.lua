@@ -2,6 +2,7 @@
 --
 -- Holds: the text comes from the rows that check the calls, so it cannot be out of date.
 local api = require "sgl.api"
+local breaks = require "sgl.breaks"
 local core = require "sgl.core"
 
 local help = {}
@@ -81,6 +82,8 @@ function help.text(name)
   for _, knob in ipairs(core.knobs()) do
     if knob.name == name:gsub("^sgl%.config%.", "") then describe_knob(knob, out) end
   end
+  local entry = breaks.text(name)
+  if entry then out[#out + 1] = entry end
   if #out == 0 then return ("nothing is known of '%s'%s"):format(name, suggestion(name)) end
   return table.concat(out, "\n")
 end

@@ -136,8 +136,8 @@ end
 function index.refuse_in_capture(op)
   if core.capturing() then
     raise("SGL_ESTATE", op .. ": the size of the result depends on values, which are not known "
-      .. "inside sgl.compile", "use sgl.where(mask, t, 0) to keep the shape, or select outside "
-      .. "the compiled function")
+      .. "inside sgl.compile", "t[mask] = f(t) writes the selected rows of f(t); "
+      .. "sgl.where(mask, t, 0) keeps the shape; or select outside the compiled function")
   end
 end
 

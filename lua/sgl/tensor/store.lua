@@ -64,26 +64,41 @@ local function set_list(t, key, v)
   t:assign(where and where:where(v, t) or v)
 end
 
--- A list of as many values as the mask has true elements goes to them in order.
+-- Does v hold one value, or row behind the mask's dims, for each that the mask selects?
+local function is_selection(t, mask, v)
+  local lead, shape, own = mask.ndim, t.shape, v.shape
+  if #own ~= #shape - lead + 1 then return false end
+  for axis = lead + 1, #shape do
+    if own[axis - lead + 1] ~= shape[axis] then return false end
+  end
+  return true
+end
+
+-- The selected values at the places of the mask's true elements, in order; nil: there are none.
+local function at_places(t, mask, v)
+  local flat, count = mask:flatten():int(), v.shape[1]
+  if not core.capturing() and flat:sum():item() ~= count then
+    raise("SGL_ESHAPE", ("t[mask] = v: %d elements are selected, but v is %s"):format(
+      flat:sum():item(), dims.text(v)))
+  end
+  if count == 0 then return nil end
+  local rank = (apply("cumsum", flat, { dim = 1, reverse = false }) - 1):clamp(0, count - 1)
+  return reshape(apply("gather", { v, rank }, { dim = 1 }), t.shape)
+end
+
+-- v: a scalar, a tensor of the shape of t, or what is selected, in order. Where the last two have
+-- one shape they mean the same, because then all is selected.
 local function set_mask(t, mask, v)
   local wide = index.fit_mask("t[mask] = v", t, mask)
-  local fits = v.ndim == 0
-  if not fits and (v.ndim ~= 1 or mask.ndim ~= t.ndim) then
-    raise("SGL_ESHAPE", ("t[mask] = v: v must be a number, a scalar or a list of the selected "
-      .. "elements, got %s"):format(dims.text(v)),
-      "sgl.where(mask, v, t) chooses element by element")
-  end
-  if not fits then
-    local flat = mask:flatten():int()
-    if not core.capturing() and flat:sum():item() ~= v.shape[1] then
-      raise("SGL_ESHAPE", ("t[mask] = v: %d elements are selected, but v is %s"):format(
-        flat:sum():item(), dims.text(v)))
+  if v.ndim > 0 and dims.shape_text(v.shape) ~= dims.shape_text(t.shape) then
+    if not is_selection(t, mask, v) then
+      raise("SGL_ESHAPE", ("t[mask] = v: v must be a number, a scalar, as many values as are "
+        .. "selected, or %s, got %s"):format(dims.text(t), dims.text(v)),
+        "sgl.where(mask, v, t) chooses element by element")
     end
-    if v.shape[1] == 0 then return end
-    local rank = (apply("cumsum", flat, { dim = 1, reverse = false }) - 1):clamp(0, v.shape[1] - 1)
-    v = reshape(apply("gather", { v, rank }, { dim = 1 }), t.shape)
+    v = at_places(t, mask, v)
   end
-  t:assign(wide:where(v, t))
+  if v then t:assign(wide:where(v, t)) end
 end
 
 -- The last of the values given for a row wins, as if they were written one after the other.

@@ -1,0 +1,179 @@
+-- breaks.lua: what is said at a break, a place at which the capture of a step stops.
+--
+-- In:    the facts that host/break.c found: the row of breaks.def, what stands there, the tensor.
+-- Out:   the error object: the sentence, the source line with the expression marked, the rewrites;
+--        and its record { code, reason, file, line, stack, component, action, fix }.
+-- Holds: the source line is read from the file; where that cannot be, it is left out.
+local core = require "sgl.core"
+
+local breaks = {}
+
+local WORDS = { ["if"] = "then", ["elseif"] = "then", ["while"] = "do", ["until"] = "" }
+
+local KEYWORDS = { ["'if'"] = true, ["'elseif'"] = true, ["'while'"] = true, ["'until'"] = true }
+
+-- The text of a line of a chunk's file, or nil.
+local function line_of(source, file, number)
+  local path = source and source:match "^@(.*)$" or not source and file
+  local handle = path and io.open(path, "rb")
+  if not handle then return nil end
+  local text
+  for _ = 1, number do text = handle:read "l" end
+  handle:close()
+  return text and text:gsub("%s+$", "")
+end
+
+-- The condition in a line and the word before it: "if", "x:gt(0)", and its first column.
+local function condition(text)
+  for word in pairs(WORDS) do
+    local at, last = text:find("%f[%w_]" .. word .. "%f[^%w_]%s*")
+    if at then
+      local close = WORDS[word]
+      local rest = text:sub(last + 1)
+      local stop = close ~= "" and rest:find("%s+" .. close .. "%f[^%w_]")
+      local expression = (stop and rest:sub(1, stop - 1) or rest):gsub("%s*%-%-.*$", "")
+      if word ~= "if" or not text:find "%f[%w_]elseif%f[^%w_]" then
+        return word, expression, last + 1
+      end
+    end
+  end
+end
+
+-- What the source says of a condition: the word, the expression and where it stands.
+local function condition_words(what, text)
+  if what == "'not'" then
+    local _, last, expression = text:find "%f[%w_]not%s+([%w_.:]+%b())"
+    if not last then _, last, expression = text:find "%f[%w_]not%s+([%w_.]+)" end
+    return "'not'", expression, last and last - #expression + 1
+  end
+  local word, expression, column = condition(text)
+  local negated = word and expression:match "^not%s+()"
+  if negated then
+    expression, column = expression:sub(negated), column + negated - 1
+  end
+  if word and not (expression:find "%f[%w_]and%f[^%w_]" or expression:find "%f[%w_]or%f[^%w_]") then
+    return ("'%s'"):format(word), expression, column
+  end
+  local left, operator = text:match "([%w_.:]+%b())%s+%f[%w_](%a+)%f[^%w_]"
+  if operator ~= "and" and operator ~= "or" then
+    left, operator = text:match "([%w_.]+)%s+%f[%w_](%a+)%f[^%w_]"
+  end
+  if operator == "and" or operator == "or" then
+    return ("'%s'"):format(operator), left, text:find(left, 1, true)
+  end
+  return what
+end
+
+-- "(f32[64], from :gt at line 13)"
+local function tensor_words(facts)
+  if not facts.tensor then return "" end
+  local from = ""
+  if facts.op then
+    local elsewhere = facts.op_file ~= facts.file and facts.op_file
+    local place = facts.op_line and (elsewhere and (" at %s:%d"):format(elsewhere, facts.op_line)
+      or " at line " .. facts.op_line) or ""
+    from = (", from :%s%s"):format(facts.op, place)
+  end
+  return (" (%s%s)"):format(facts.tensor, from)
+end
+
+local WIDTH = 33
+
+local function rewrite_lines(facts, expression, out)
+  for item in facts.rewrites:gmatch "[^;]+" do
+    local code, why = item:match "^(.-)|(.*)$"
+    if not code:find("$", 1, true) or expression then
+      code = code:gsub("%$", function() return expression end)
+      local first = #out == 0 or not out.rewritten
+      out.rewritten = true
+      out[#out + 1] = ("%s%s%s"):format(first and "use   " or "or    ",
+        why == "" and code or code .. (" "):rep(math.max(1, WIDTH - utf8.len(code))), why)
+      facts.fix = facts.fix or code
+    end
+  end
+end
+
+-- The user's frames, innermost first.
+local function stack()
+  local frames, level = {}, 3
+  while true do
+    local info = debug.getinfo(level, "Sln")
+    if not info then return frames end
+    if info.currentline > 0 and info.source:sub(1, 5) ~= "=sgl/" then
+      frames[#frames + 1] = ("%s:%d%s"):format(info.short_src, info.currentline,
+        info.name and " in " .. info.name or "")
+    end
+    level = level + 1
+  end
+end
+
+local function make(facts)
+  local text = facts.line and line_of(facts.source, facts.file, facts.line)
+  local what, out, expression, column = facts.what, {}, nil, nil
+  if facts.code == "B-COND" and text then
+    what, expression, column = condition_words(what, text)
+  end
+  if text then
+    local shown, cut = text:gsub("^%s+", "")
+    out[1] = "  " .. shown
+    if expression and column then
+      local indent = cut > 0 and #text:match "^%s+" or 0
+      out[2] = "  " .. (" "):rep(column - indent - 1) .. ("^"):rep(#expression)
+    end
+  end
+  local suffix = facts.code == "B-COND" and " on a computed tensor" or ""
+  local message = ("%s%s%s: %s"):format(what, suffix, tensor_words(facts), facts.sentence)
+  if facts.code == "B-COND" and not KEYWORDS[what] then
+    facts.rewrites = "if c then … else … end|to choose by a value of Lua;" .. facts.rewrites
+  end
+  rewrite_lines(facts, expression, out)
+  return {
+    code = "SGL_ESTATE", reason = facts.code, message = message, hint = table.concat(out, "\n"),
+    mark = ("[break %s, sgl ? %s]"):format(facts.code, facts.code),
+    file = facts.file, line = facts.line,
+    record = {
+      code = facts.code, reason = message:gsub("\n", " "), file = facts.file, line = facts.line,
+      stack = stack(), component = facts.component, action = "refused", fix = facts.fix,
+    },
+  }
+end
+
+core.on_break(make)
+
+--- The record of an error that ended a capture, or nil if it is no break.
+function breaks.record(e)
+  if type(e) ~= "table" or not e.reason then return nil end
+  return e.record or {
+    code = e.reason, reason = e.message, file = e.file, line = e.line,
+    stack = e.file and { ("%s:%d"):format(e.file, e.line) } or {},
+    component = "reading", action = "refused", fix = e.hint,
+  }
+end
+
+--- The rows of the table of breaks: { code, component, sentence, rewrites = { { code, why }, … } }.
+function breaks.rows()
+  local rows = core.breaks()
+  for _, row in ipairs(rows) do
+    local list = {}
+    for item in row.rewrites:gmatch "[^;]+" do list[#list + 1] = { item:match "^(.-)|(.*)$" } end
+    row.rewrites, row.sentence = list, row.sentence:gsub("\n", " ")
+  end
+  return rows
+end
+
+--- The entry of a code as the catalogue has it, or nil.
+function breaks.text(code)
+  for _, row in ipairs(breaks.rows()) do
+    if row.code == code:upper() then
+      local out = { ("%s  (%s)"):format(row.code, row.component), "  " .. row.sentence }
+      for i, rewrite in ipairs(row.rewrites) do
+        local code_text = rewrite[1]:gsub("%$", "x:gt(0)")
+        out[#out + 1] = ("  %s %-32s %s"):format(i == 1 and "use  " or "or   ", code_text,
+          rewrite[2]):gsub("%s+$", "")
+      end
+      return table.concat(out, "\n")
+    end
+  end
+end
+
+return breaks

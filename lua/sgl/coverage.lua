@@ -1,0 +1,139 @@
+-- coverage.lua: how much of a compiled function runs as whole programs, and what keeps it from it.
+--
+-- In:    what compile.lua notes at breaks, and the runs of its entries.
+-- Out:   sgl.coverage(fn): a table that prints as a report; records as JSON lines.
+local api = require "sgl.api"
+local core = require "sgl.core"
+local events = require "sgl.emit"
+
+local coverage = {}
+
+local all = setmetatable({}, { __mode = "k" })   -- compiled function -> its place in order
+local made = 0
+
+--- Notes a compiled function, for reports over a whole script.
+function coverage.note(compiled)
+  made = made + 1
+  all[compiled] = made
+  return compiled
+end
+
+--- Every compiled function that is alive, in order of making.
+function coverage.all()
+  local list = {}
+  for compiled in pairs(all) do list[#list + 1] = compiled end
+  table.sort(list, function(a, b) return all[a] < all[b] end)
+  return list
+end
+
+--- Notes the record of a break, once for each place; returns it.
+function coverage.broke(self, record)
+  local place = ("%s %s:%s"):format(record.code, record.file, record.line)
+  for _, known in ipairs(self.broken) do
+    if known.place == place then
+      known.count = known.count + 1
+      return known.record
+    end
+  end
+  record.action = "segments"
+  self.broken[#self.broken + 1] = { place = place, record = record, count = 1 }
+  events.emit("fallback", record)
+  return record
+end
+
+--- Calls fn as Lua runs it and counts the segments that were run for it, the last one, which runs
+--- when its results are read, included. Returns the packed results.
+function coverage.segmented(self, fn, ...)
+  local before, started = core.segments(), core.clock()
+  local results = table.pack(fn(...))
+  local run = core.segments() - before
+  self.segments = math.max(self.segments, run + 1)
+  self.broken_seconds = self.broken_seconds + (core.clock() - started)
+  return results
+end
+
+local ESCAPES = { ['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
+
+local function json(v)
+  if type(v) == "string" then
+    return '"' .. v:gsub('[%c"\\]', function(c)
+      return ESCAPES[c] or ("\\u%04x"):format(c:byte())
+    end) .. '"'
+  elseif type(v) ~= "table" then
+    return v == nil and "null" or tostring(v)
+  end
+  local items = {}
+  for i, item in ipairs(v) do items[i] = json(item) end
+  return "[" .. table.concat(items, ", ") .. "]"
+end
+
+local FIELDS = { "code", "reason", "file", "line", "stack", "component", "action", "fix" }
+
+--- The record of a break as one line of JSON.
+function coverage.line(record)
+  local items = {}
+  for i, key in ipairs(FIELDS) do items[i] = ('"%s": %s'):format(key, json(record[key])) end
+  return "{" .. table.concat(items, ", ") .. "}"
+end
+
+local Report = { __name = "sgl.coverage" }
+Report.__index = Report
+
+local function percent(share) return ("%.1f %%"):format(100 * share) end
+
+function Report:__tostring()
+  local out = { ("%s: %d capture%s, %d re-capture%s, %d break%s"):format(self.name,
+    self.captures, self.captures == 1 and "" or "s", #self.recaptures,
+    #self.recaptures == 1 and "" or "s", #self.breaks, #self.breaks == 1 and "" or "s") }
+  out[#out + 1] = ("  captured  %s of %d steps, %s of %.3f s"):format(percent(self.captured_steps),
+    self.steps, percent(self.captured_time), self.seconds)
+  if self.segments > 0 then out[#out + 1] = ("  segments  %d a step"):format(self.segments) end
+  for _, b in ipairs(self.breaks) do
+    out[#out + 1] = ("  %s  %s:%s: %s"):format(b.code, b.file, b.line, b.reason)
+    for i = 2, #b.stack do out[#out + 1] = "      called at " .. b.stack[i] end
+    if b.fix then out[#out + 1] = "      use " .. b.fix end
+  end
+  for _, reason in ipairs(self.recaptures) do out[#out + 1] = "  re-captured: " .. reason end
+  return table.concat(out, "\n")
+end
+
+--- The breaks as JSON lines.
+function Report:json()
+  local lines = {}
+  for i, b in ipairs(self.breaks) do lines[i] = coverage.line(b) end
+  return table.concat(lines, "\n")
+end
+
+--- The report of a compiled function.
+function coverage.report(self)
+  local report = setmetatable({ name = self.name, breaks = {}, recaptures = {}, steps = 0,
+                                captures = #(self.order or {}), segments = self.segments }, Report)
+  local captured = 0
+  for _, entry in ipairs(self.order or {}) do
+    report.steps = report.steps + entry.runs
+    if entry.program then captured = captured + entry.runs end
+    if entry.reason then report.recaptures[#report.recaptures + 1] = entry.reason end
+  end
+  for i, b in ipairs(self.broken) do report.breaks[i] = b.record end
+  report.seconds = self.seconds + self.broken_seconds
+  report.captured_steps = report.steps > 0 and captured / report.steps or 1
+  report.captured_time = report.seconds > 0 and self.seconds / report.seconds or 1
+  return report
+end
+
+api.fn(api.root, "coverage", {
+  doc = "What a compiled function could be captured of: { name, steps, captures, breaks, segments, "
+    .. "recaptures, captured_steps, captured_time, seconds }. It prints as a report; :json() gives "
+    .. "the breaks as JSON lines.",
+  args = { { "fn", "any", "what sgl.compile returned" } },
+  returns = "table",
+  errors = "something that is not a compiled function",
+}, function(fn)
+  if not all[fn] then
+    core.raise("SGL_EARG", ("coverage: needs a compiled function, got %s"):format(api.describe(fn)),
+      "pass what sgl.compile returned")
+  end
+  return coverage.report(fn)
+end)
+
+return coverage

@@ -1,0 +1,109 @@
+-- guards.lua: guards in words: which place of the script changed, from what to what.
+--
+-- In:    the guards of a capture, the number of one that fails.
+-- Out:   "cfg.k changed from 2 to 3". A place is named as the script reaches it: by the upvalue or
+--        global that leads to it, then fields.
+local core = require "sgl.core"
+
+local guards = {}
+
+--- The table that serves the fields that a table has not itself, or nil.
+function guards.fields(v)
+  local meta = type(v) == "table" and debug.getmetatable(v)
+  local behind = meta and rawget(meta, "__index")
+  return type(behind) == "table" and behind or nil
+end
+
+-- The guards by the value that they found: where each object is reached from.
+local function reached_from(list)
+  local from = {}
+  for _, g in ipairs(list) do
+    local v = g.value
+    local kind = type(v)
+    if kind == "table" or kind == "function" or kind == "userdata" then
+      if g.kind == "upvalue" and g.name ~= "_ENV" then from[v] = g end
+      if g.kind == "field" or g.kind == "upvalue" then from[v] = from[v] or g end
+      local behind = guards.fields(v)
+      if behind then from[behind] = from[behind] or from[v] end
+    end
+  end
+  return from
+end
+
+local MOST_DEPTH = 12
+local path_of
+
+local function container_path(g, from, names, depth)
+  local c = g.container
+  if names[c] then return names[c] end
+  local up = from[c]
+  if c == _G or up and up.kind == "upvalue" and up.name == "_ENV" then return "" end
+  if not up or depth > MOST_DEPTH then
+    local name = debug.getmetatable(c) and rawget(debug.getmetatable(c), "__name")
+    return name and ("(%s)"):format(name) or "(a table)"
+  end
+  return path_of(up, from, names, depth + 1)
+end
+
+function path_of(g, from, names, depth)
+  if g.kind == "upvalue" then return g.name end
+  local base = container_path(g, from, names, depth)
+  if g.kind == "length" then return "#" .. base end
+  if g.kind == "metatable" then return "the metatable of " .. base end
+  if g.kind == "keys" then return "the number of keys of " .. base end
+  if type(g.key) == "string" and g.key:find "^[%a_][%w_]*$" then
+    return base == "" and g.key or base .. "." .. g.key
+  end
+  local key = type(g.key) == "string" and ("%q"):format(g.key) or tostring(g.key)
+  return ("%s[%s]"):format(base, key)
+end
+
+local function value_words(v)
+  if type(v) == "string" then return ("%q"):format(v):gsub("\\\n", "\\n") end
+  if core.is_tensor(v) then return "a tensor" end
+  if v == nil or type(v) == "number" or type(v) == "boolean" then return tostring(v) end
+  if type(v) == "function" then
+    local info = debug.getinfo(v, "S")
+    return info.what == "C" and "a C function"
+      or ("the function of %s:%d"):format(info.short_src, info.linedefined)
+  end
+  return "a " .. type(v)
+end
+
+--- What guard `number` says now. `names` gives names of objects that came as arguments.
+function guards.reason(held, number, names)
+  local list = core.guards_list(held)
+  local g, now = list[number], core.guards_now(held, number)
+  local before, after = value_words(g.value), value_words(now)
+  local change = before == after and ("is another %s"):format(before:gsub("^an? ", ""))
+    or ("changed from %s to %s"):format(before, after)
+  return path_of(g, reached_from(list), names or {}, 1) .. " " .. change
+end
+
+--- The guards that failed: { path -> times }, added to `counts`.
+function guards.failures(held, names, counts)
+  local list = core.guards_list(held)
+  local from = reached_from(list)
+  for _, g in ipairs(list) do
+    if g.failures > 0 then
+      local path = path_of(g, from, names or {}, 1)
+      counts[path] = (counts[path] or 0) + g.failures
+    end
+  end
+  return counts
+end
+
+--- The path of an object that the step read, or nil: "hidden.cache[3]", "upvalue" before it when
+--- an upvalue leads to it.
+function guards.path(held, object, names)
+  local list = core.guards_list(held)
+  local from = reached_from(list)
+  local g = from[object]
+  if not g then return nil end
+  local top = g
+  while top.kind ~= "upvalue" and from[top.container] do top = from[top.container] end
+  local path = path_of(g, from, names or {}, 1)
+  return top.kind == "upvalue" and top.name ~= "_ENV" and "upvalue " .. path or path
+end
+
+return guards

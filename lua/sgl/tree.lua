@@ -1,0 +1,89 @@
+-- tree.lua: nested tables of tensors as flat lists and back.
+--
+-- In:    a value: a tensor, a number or boolean (made a tensor), nil, or plain tables of them with
+--        names and positions as keys.
+-- Out:   a list of tensors and a plan from which the value can be made again over other tensors.
+-- Holds: keys are taken in an order of their own (positions, then names), so equal values have
+--        equal lists in every process.
+local api = require "sgl.api"
+local core = require "sgl.core"
+
+local tree = {}
+
+local MOST_DEPTH = 32
+
+local function is_plain(v)
+  return type(v) == "table" and getmetatable(v) == nil
+end
+
+local function sorted_keys(what, v)
+  local keys = {}
+  for key in pairs(v) do
+    if type(key) ~= "string" and type(key) ~= "number" then
+      core.raise("SGL_EARG", ("%s: a table has %s as a key"):format(what, api.describe(key)),
+        "keys are names and positions")
+    end
+    keys[#keys + 1] = key
+  end
+  table.sort(keys, function(a, b)
+    if type(a) ~= type(b) then return type(a) == "number" end
+    return a < b
+  end)
+  return keys
+end
+
+--- Adds the tensors in v to `leaves`; returns the plan. `what` begins messages.
+function tree.flatten(what, v, leaves, depth)
+  depth = depth or 1
+  if v == nil then return {} end
+  if core.is_tensor(v) or type(v) == "number" or type(v) == "boolean" then
+    leaves[#leaves + 1] = core.is_tensor(v) and v or core.tensor(v)
+    return { leaf = true, type = api.describe(leaves[#leaves]) }
+  elseif not is_plain(v) or depth > MOST_DEPTH then
+    core.raise("SGL_EARG", ("%s: %s is neither a tensor nor a table of tensors"):format(what,
+      api.describe(v)))
+  end
+  local items = {}
+  for i, key in ipairs(sorted_keys(what, v)) do
+    items[i] = { key, tree.flatten(what, v[key], leaves, depth + 1) }
+  end
+  return { items = items }
+end
+
+--- The value that `plan` came from over other leaves, those from number `at` on (default 1), and
+--- the number behind them.
+function tree.rebuild(plan, leaves, at)
+  at = at or 1
+  if plan.leaf then return leaves[at], at + 1 end
+  if not plan.items then return nil, at end
+  local result = {}
+  for _, item in ipairs(plan.items) do
+    result[item[1]], at = tree.rebuild(item[2], leaves, at)
+  end
+  return result, at
+end
+
+local function kind(plan)
+  return plan.leaf and plan.type or plan.items and "a table" or "nil"
+end
+
+--- nil if two plans have the same tables and types, else the first place where they differ and
+--- what stands there in each.
+function tree.difference(a, b, place)
+  place = place or ""
+  if kind(a) ~= kind(b) then return place, kind(a), kind(b) end
+  local n = math.max(#(a.items or {}), #(b.items or {}))
+  for i = 1, n do
+    local x, y = a.items[i], b.items[i]
+    local key = (x or y)[1]
+    local here = ("%s.%s"):format(place, key)
+    if not x or not y or x[1] ~= y[1] then
+      return here, x and kind(x[2]) or "nothing", y and kind(y[2]) or "nothing"
+    end
+    local at, is, other = tree.difference(x[2], y[2], here)
+    if at then return at, is, other end
+  end
+  return nil
+end
+
+return tree

@@ -1,0 +1,181 @@
+-- fallback_spec.lua: steps that cannot be captured as a whole: the same results in segments, a
+-- record for each break, the report, and `sgl breaks`.
+
+local sgl = require "sgl"
+local support = require "spec.support"
+
+local function same(a, b) return a:equal(b) end
+
+-- Steps that break, with the code.
+local STEPS = {
+  { "B-READ", function(x) if x:sum():item() > 0 then return x * 2 end return x - 1 end },
+  { "B-COND", function(x) if x:gt(0) then return x * 2 end end },
+  { "B-EQ", function(x) if x + 0 == 3 then return x end return x + 1 end },
+  { "B-VALUE", function(x) assert(x:gt(0)) return x * 3 end },
+  { "B-CALL", function(x) return x * (os.time() > 0 and 2 or 3) end },
+  { "B-STATE", function(x) return (x[x:gt(-1e9)]) end },
+}
+
+local lua_assert = package.loaded._G.assert
+STEPS[4][2] = function(x) lua_assert(x:gt(0)) return x * 3 end
+
+describe("a step that breaks", function()
+  for _, row in ipairs(STEPS) do
+    it("at a " .. row[1] .. " gives the same in segments, with one record", function()
+      local step = sgl.compile(row[2], { fullgraph = false })
+      for _, x in ipairs { sgl.ones(3), -sgl.ones(3), sgl.ones(3) * 5 } do
+        assert.is_true(same(row[2](x), step(x)))
+      end
+      local report = sgl.coverage(step)
+      assert.are.equal(1, #report.breaks)
+      local b = report.breaks[1]
+      assert.are.equal(row[1], b.code)
+      assert.are.equal("segments", b.action)
+      assert.are.equal(debug.getinfo(row[2], "S").linedefined, b.line)
+      assert.matches("fallback_spec.lua$", b.file)
+      assert.is_true(#b.stack >= 1 and #b.component > 0 and #b.reason > 0)
+      assert.are.equal(3, report.steps)
+      assert.are.equal(0, report.captured_steps)
+    end)
+  end
+
+  it("is refused with the line, the method and the way out when it must be whole", function()
+    local e = support.error_of(sgl.compile(STEPS[1][2]), sgl.ones(3))
+    assert.are.equal(debug.getinfo(STEPS[1][2], "S").linedefined, e.line)
+    assert.matches("item", e.message)
+    assert.matches("sgl%.cond", e.hint)
+  end)
+
+  it("is an error under strict, whatever fullgraph says", function()
+    local step = sgl.compile(STEPS[1][2], { fullgraph = false, strict = true })
+    assert.are.equal("B-READ", support.error_of(step, sgl.ones(3)).reason)
+  end)
+
+  it("has its effects as often as Lua has them", function()
+    local log = {}
+    local step = sgl.compile(function(x)
+      log[#log + 1] = x:sum():item()
+      return x * 2
+    end, { fullgraph = false })
+    for i = 1, 3 do step(sgl.ones(2) * i) end
+    assert.are.same({ 2.0, 4.0, 6.0 }, log)
+  end)
+
+  it("trains to the same parameters", function()
+    local function train(compile)
+      sgl.seed(4)
+      local model = sgl.nn.Linear(3, 2)
+      local opt = sgl.optim.Adam(model:parameters(), { lr = 0.1 })
+      local function step(x)
+        local loss = model(x):square():sum()
+        if loss:item() > 1 then opt:minimize(loss) else opt:minimize(loss * 2) end
+        return loss
+      end
+      local run = compile and sgl.compile(step, { fullgraph = false }) or step
+      for i = 1, 6 do run(sgl.ones(4, 3) * i) end
+      return model.weight
+    end
+    assert.is_true(same(train(false), train(true)))
+  end)
+
+  it("counts segments, and is captured again when what it read allows it", function()
+    local cfg = { peek = true }
+    local step = sgl.compile(function(x)
+      local y = x * 2
+      if cfg.peek then y = y + y:sum():item() end
+      return y
+    end, { fullgraph = false })
+    local x = sgl.ones(2)
+    assert.are.same({ 6.0, 6.0 }, step(x):tolist())
+    cfg.peek = false
+    assert.are.same({ 2.0, 2.0 }, step(x):tolist())
+    local report = sgl.coverage(step)
+    assert.are.equal(2, report.segments)
+    assert.are.equal(0.5, report.captured_steps)
+    assert.are.same({ "cfg.peek changed from true to false" }, report.recaptures)
+    assert.matches("50%.0 %% of 2 steps", tostring(report))
+    assert.matches('^{"code": "B%-READ", "reason": "item .-"line": %d+, "stack": %[".-%]',
+      report:json())
+  end)
+
+  it("that user code caught breaks all the same", function()
+    local step = sgl.compile(function(x)
+      local fine = pcall(function() return x:sum():item() end)
+      return fine and x * 2 or 1
+    end, { fullgraph = false })
+    assert.are.same({ 2.0, 2.0 }, step(sgl.ones(2)):tolist())
+  end)
+end)
+
+describe("the coverage of a whole step", function()
+  it("is all of it", function()
+    local step = sgl.compile(function(x) return x * 2 end)
+    for _ = 1, 4 do step(sgl.ones(2)) end
+    local report = sgl.coverage(step)
+    assert.are.same({ 1, 4, 0 }, { report.captured_steps, report.steps, #report.breaks })
+    assert.are.equal("SGL_EARG", support.error_of(sgl.coverage, print).code)
+  end)
+end)
+
+local SCRIPT = [[
+local sgl = require "sgl"
+local function positive(x)
+  return x:sum():item() > 0
+end
+local step = sgl.compile(function(x)
+  if positive(x) then return x * 2 end
+  return x
+end)
+print(step(sgl.ones(2)):tolist()[1])
+]]
+
+describe("the command line", function()
+  local folder
+  before_each(function() folder = support.folder() end)
+  after_each(function() support.remove(folder) end)
+
+  local function sgl_of(words)
+    return support.run(("cd %s && %s %s"):format(folder, support.binary, words))
+  end
+
+  it("says what breaks in a script: `sgl breaks`", function()
+    support.write(folder .. "train.lua", SCRIPT)
+    local out, status = sgl_of "breaks train.lua"
+    assert.are.equal(0, status, out)
+    assert.matches("^2%.0\n", out)
+    assert.matches("B%-READ  train%.lua:3: item", out)
+    assert.matches("called at train%.lua:6", out)
+    assert.matches("train%.lua: 1 break\n$", out)
+  end)
+
+  it("prints the entry of a code: `sgl ? B-COND`", function()
+    local out, status = sgl_of "? B-COND"
+    assert.are.equal(0, status)
+    assert.matches("^B%-COND  %(control flow%)\n", out)
+    assert.matches("use   sgl%.where%(cond, a, b%) +to choose element by element", out)
+  end)
+
+  it("says the first message as it was written before the code", function()
+    support.write(folder .. "train.lua", 'local sgl = require "sgl"\n' .. ("\n"):rep(11) .. [[
+local step = sgl.compile(function(x)
+  if x:gt(0) then
+    return x
+  end
+end)
+step(sgl.ones(64))
+]])
+    local want = [[
+train.lua:14: 'if' on a computed tensor (bool[64], from :gt at line 14): ]] .. [[
+a tensor is always true in Lua, so the
+branch would be frozen into the graph.
+    if x:gt(0) then
+       ^^^^^^^
+  use   sgl.where(cond, a, b)            to choose element by element
+  or    sgl.cond(cond, fn_a, fn_b)       to run one branch (cond must be a single boolean)
+  or    x:gt(0):any():item()             outside sgl.compile
+[break B-COND, sgl ? B-COND]
+]]
+    local out = sgl_of "train.lua"
+    assert(out:find(want, 1, true), out)
+  end)
+end)

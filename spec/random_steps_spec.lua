@@ -1,0 +1,146 @@
+-- random_steps_spec.lua: random step functions: nested closures, tables, conditions on plain
+-- values, loops, varargs, metatables; between calls the values that they read change. Compiled and
+-- plain they give the same bits. SGL_SEED repeats a run.
+
+local sgl = require "sgl"
+local engine = require "spec.engine"
+
+local COUNT, CALLS = 10000, 4
+
+local seed = math.tointeger(tonumber(os.getenv "SGL_SEED")) or os.time()
+
+local function pick(list) return list[math.random(#list)] end
+
+-- Places that a step reads: the text of the read, and of a statement that changes it. The chunk has
+-- them in its head.
+local HEAD = [[
+local sgl, x0 = ...
+local a, b, flag, name = 2, 3, true, "mul"
+local cfg = { k = 2, on = false, deep = { n = 3, list = { 1, 2, 3 } } }
+local list = { 1, 2 }
+local base = { slope = 2 }
+local object = setmetatable({ own = 1 }, { __index = base })
+local fns = { double = function(t) return t * 2 end, shift = function(t) return t + 1 end }
+local function make(n) return function(t) return t * n + a end end
+local closure = make(3)
+local weight = sgl.ones(3)
+]]
+
+local NUMBERS = { "a", "b", "cfg.k", "cfg.deep.n", "#list", "#cfg.deep.list", "list[1]",
+  "cfg.deep.list[2]", "object.slope", "object.own", "(list[3] or 5)", "(cfg.none or 1)",
+  "select('#', table.unpack(list))", "math.max(a, b)", "(flag and a or b)", "#name",
+  "rawlen(list)", "(next(cfg.deep) and 2 or 1)" }
+local CONDITIONS = { "flag", "cfg.on", "not cfg.on", "a > b", "cfg.k == 2", "name == 'mul'",
+  "#list < 3", "object.slope > 1", "list[3] == nil", "cfg.deep.n % 2 == 0", "weight" }
+local CHANGES = { "a = a + 1", "b = b - 1", "flag = not flag",
+  "name = name == 'mul' and 'add' or 'mul'",
+  "cfg.k = cfg.k + 1", "cfg.on = not cfg.on", "cfg.deep.n = cfg.deep.n + 1",
+  "cfg.deep = { n = 1, list = { 4, 5 } }", "list[#list + 1] = #list", "list[1] = list[1] + 1",
+  "list = { 7 }", "base.slope = base.slope + 1", "object.own = object.own * 2",
+  "object.slope = rawget(object, 'slope') and 4 or 3",
+  "setmetatable(object, { __index = { slope = 5 } })", "closure = make(b)",
+  "fns.double, fns.shift = fns.shift, fns.double", "cfg.none = cfg.none and nil or 2",
+  "weight = weight + 1", "table.remove(cfg.deep.list)",
+  "cfg = { k = 1, on = true, deep = cfg.deep }" }
+
+local expression
+
+local function number() return pick(NUMBERS) end
+
+local TENSORS = {
+  function() return "x" end,
+  function() return "x" end,
+  function() return "weight" end,
+  function(d) return ("(%s + %s)"):format(expression(d), number()) end,
+  function(d) return ("(%s * %s)"):format(expression(d), number()) end,
+  function(d) return ("(%s - %s)"):format(expression(d), expression(d)) end,
+  function(d) return ("closure(%s)"):format(expression(d)) end,
+  function(d) return ("fns.%s(%s)"):format(pick { "double", "shift" }, expression(d)) end,
+  function(d) return ("x[name](%s, %s)"):format(expression(d), number()) end,
+  function(d) return ("make(%s)(%s)"):format(number(), expression(d)) end,
+  function(d) return ("(function(t, ...) return t + select('#', ...) end)(%s, table.unpack(list))")
+    :format(expression(d)) end,
+}
+
+function expression(depth)
+  return TENSORS[depth <= 0 and math.random(3) or math.random(#TENSORS)](depth - 1)
+end
+
+local block
+
+local STATEMENTS = {
+  function() return ("x = %s"):format(expression(2)) end,
+  function(d) return ("if %s then\n%selse\n%send"):format(pick(CONDITIONS), block(d), block(d)) end,
+  function(d) return ("for i = 1, %s do\nx = x + i\n%send"):format(number(), block(d)) end,
+  function() return "for _, v in ipairs(list) do x = x + v end" end,
+  function() return "for _, v in pairs(cfg.deep.list) do x = x + v end" end,
+  function() return ("do\nlocal t = { %s, n = %s }\nt.m = t.n + 1\nx = t[1] * t.m\nend"):format(
+    expression(1), number()) end,
+  function()
+    return ("do\nlocal n = 0\nlocal function up() n = n + %s end\nup() up()\nx = x + n\nend")
+      :format(number())
+  end,
+  function() return "do\nlocal ok, y = pcall(closure, x)\nif ok then x = y end\nend" end,
+  function() return "x = coroutine.wrap(function(t) return t + a end)(x)" end,
+}
+
+function block(depth)
+  local lines = {}
+  for i = 1, math.random(2) do
+    lines[i] = STATEMENTS[depth <= 0 and 1 or math.random(#STATEMENTS)](depth - 1) .. "\n"
+  end
+  return table.concat(lines)
+end
+
+local function changes()
+  local out = {}
+  for i = 1, #CHANGES do out[i] = ("function() %s end"):format(CHANGES[i]) end
+  return table.concat(out, ",\n")
+end
+
+local ALL = changes()
+
+-- The text of a chunk that returns a step and the changes.
+local function program()
+  return ("%sreturn function(x)\n%sreturn x + 0\nend, {\n%s }\n"):format(HEAD, block(2), ALL)
+end
+
+-- nil, or what differs.
+local function difference(text, rolls)
+  local x = sgl.tensor { 0.5, -1, 2 }
+  local plain, change = assert(load(text, "=step"))(sgl, x)
+  local same, change_same = assert(load(text, "=step"))(sgl, x)
+  local step = sgl.compile(same, { max_recaptures = 100 })
+  for call = 1, CALLS do
+    local fine, want = pcall(plain, x)
+    local done, got = pcall(step, x)
+    if fine ~= done then
+      return ("call %d: %s against %s"):format(call, tostring(want), tostring(got))
+    end
+    if fine and not want:equal(got) then
+      return ("call %d: %s against %s"):format(call, tostring(want), tostring(got))
+    end
+    change[rolls[call]]()
+    change_same[rolls[call]]()
+  end
+end
+
+describe("random steps", function()
+  it("give the same compiled, whatever changes between calls", function()
+    local count = math.max(100, engine.times(COUNT))
+    io.stderr:write(("random steps: SGL_SEED=%d\n"):format(seed))
+    math.randomseed(seed)
+    for i = 1, count do
+      local text, rolls = program(), {}
+      for call = 1, CALLS do rolls[call] = math.random(#CHANGES) end
+      local wrong = difference(text, rolls)
+      if wrong then
+        local done = {}
+        for call, roll in ipairs(rolls) do done[call] = CHANGES[roll] end
+        error(("step %d of SGL_SEED=%d: %s\n%s\nchanges: %s"):format(i, seed, wrong, text,
+          table.concat(done, "; ")), 0)
+      end
+      if i % 50 == 0 then collectgarbage() end
+    end
+  end)
+end)

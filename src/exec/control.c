@@ -1,0 +1,283 @@
+/* control.c: cond, scan and loop run their blocks; print and assert act (exec/control.h).
+ *
+ * In:    the steps of a program; for a run the addresses of its buffers.
+ * Out:   results written where the buffers say.
+ * Holds: a carry lives in the buffer of its last value, or in the call's own memory when nobody
+ *        needs that value. The body has it as state, so the planner updates it in place. Slices
+ *        of xs are read, and those of ys written, where they lie.
+ */
+#include "exec/control.h"
+#include <string.h>
+#include "ir/attr.h"
+#include "ir/control.h"
+#include "exec/backend.h"
+
+typedef struct Block {
+    const Graph *graph; /* borrowed from the steps' graph */
+    int ncarry;
+    Program *program;
+} Block;
+
+typedef struct Call {
+    const Step *step; /* NULL: no call */
+    Control c;
+    int block[2];  /* numbers, -1: none */
+    size_t *bytes; /* by result of the block: what one has */
+    void **own;    /* by result of the block: memory of the call, NULL: a buffer's */
+    void **in, **out;
+    void *memory;
+} Call;
+
+struct Calls {
+    Ctx *cx;
+    bool computes;
+    VEC(Block) blocks;
+    int ncall;
+    Call *call; /* by number of the step */
+};
+
+static int out_of_memory(Ctx *cx)
+{
+    return base_fail(cx, SGL_ENOMEM, "out of memory for the blocks of a program");
+}
+
+static size_t bytes_of(const Node *n) { return (size_t)ir_count(n) * DTYPES[n->dtype].bytes; }
+
+static size_t round_up(size_t bytes) { return (bytes + 127) / 128 * 128; }
+
+/* The body with its carries as state. */
+static Graph *body_graph(const Graph *body, int ncarry)
+{
+    Graph *g = ir_graph_new(body->cx);
+    int nin = body->inputs.n, nout = body->outputs.n, status = SGL_OK;
+    Node **in = base_mem_zero((size_t)(nin + nout) + 1, sizeof *in), **out = in + nin;
+    if (!in) out_of_memory(body->cx);
+    for (int i = 0; g && in && i < nin && status == SGL_OK; i++) {
+        const GraphInput *from = &body->inputs.at[i];
+        const Node *n = from->node;
+        InputKind kind = i < ncarry ? INPUT_STATE : INPUT_ARG;
+        in[i] = ir_input(g, kind, from->name, n->dtype, n->rank, n->dims);
+        if (!in[i]) status = g->cx->err.code;
+    }
+    if (g && in && status == SGL_OK) status = ir_block_splice(g, body, in, NULL, out);
+    for (int k = 0; g && in && k < nout && status == SGL_OK; k++)
+        status = k < ncarry ? ir_assign(g, in[k], out[k]) : ir_output(g, out[k], NULL);
+    bool made = g && in && status == SGL_OK;
+    base_mem_free(in);
+    if (made) return g;
+    if (g) ir_graph_free(g);
+    return NULL;
+}
+
+/* The number of the compiled block, or a negative code. */
+static int block_find(Calls *c, const Graph *graph, int ncarry)
+{
+    for (int i = 0; i < c->blocks.n; i++)
+        if (c->blocks.at[i].graph == graph && c->blocks.at[i].ncarry == ncarry) return i;
+    Graph *g = ncarry ? body_graph(graph, ncarry) : ir_graph_ref((Graph *)graph);
+    Block b = {graph, ncarry, g ? exec_compile_part(g) : NULL};
+    if (!b.program) return c->cx->err.code;
+    if (vec_push(&c->blocks, b)) return c->blocks.n - 1;
+    exec_program_free(b.program);
+    return out_of_memory(c->cx);
+}
+
+static int call_arg(const Call *call, int out)
+{
+    return call->step->args[call->step->node->nin + out];
+}
+
+/* Memory for the results of the block that no buffer takes. */
+static int call_memory(Calls *c, Call *call)
+{
+    const Graph *block = call->c.block[0];
+    int n = block->outputs.n, nin = call->step->node->nin;
+    size_t total = 0;
+    call->bytes = base_mem_zero((size_t)n + 1, sizeof *call->bytes);
+    call->own = base_mem_zero((size_t)(2 * n + nin) + 3, sizeof *call->own);
+    if (!call->bytes || !call->own) return out_of_memory(c->cx);
+    call->in = call->own + n + 1;
+    call->out = call->in + nin + 1;
+    for (int k = 0; k < n; k++) {
+        call->bytes[k] = bytes_of(block->outputs.at[k].node);
+        if (call_arg(call, k) < 0) total += round_up(call->bytes[k]) + 128;
+    }
+    call->memory = base_mem_big(total);
+    if (!call->memory) return out_of_memory(c->cx);
+    char *at = call->memory;
+    for (int k = 0; k < n; k++) {
+        if (call_arg(call, k) >= 0) continue;
+        call->own[k] = at;
+        at += round_up(call->bytes[k]) + 128;
+    }
+    return SGL_OK;
+}
+
+static int call_make(Calls *c, Call *call, const Step *step)
+{
+    call->step = step;
+    call->block[0] = call->block[1] = -1;
+    if (!ir_is_control(step->node)) {
+        call->own = base_mem_zero((size_t)step->node->nin + 1, sizeof *call->own);
+        call->in = call->own;
+        return call->own ? SGL_OK : out_of_memory(c->cx);
+    }
+    call->c = ir_control(step->node);
+    for (int b = 0; b < 2 && call->c.block[b]; b++) {
+        call->block[b] = block_find(c, call->c.block[b], call->c.ncarry);
+        if (call->block[b] < 0) return call->block[b];
+    }
+    return call_memory(c, call);
+}
+
+int exec_calls_make(Ctx *cx, const StepVec *steps, Calls **out)
+{
+    int ncall = 0, status = SGL_OK;
+    *out = NULL;
+    for (int i = 0; i < steps->n; i++) ncall += steps->at[i].kind == STEP_CALL;
+    if (!ncall) return SGL_OK;
+    Calls *c = base_mem_zero(1, sizeof *c);
+    if (!c) return out_of_memory(cx);
+    c->cx = cx;
+    c->computes = exec_backend(cx)->computes;
+    c->call = base_mem_zero((size_t)steps->n, sizeof *c->call);
+    if (c->call) c->ncall = steps->n;
+    else status = out_of_memory(cx);
+    for (int i = 0; i < steps->n && status == SGL_OK; i++)
+        if (steps->at[i].kind == STEP_CALL) status = call_make(c, &c->call[i], &steps->at[i]);
+    if (status == SGL_OK) *out = c;
+    else exec_calls_free(c);
+    return status;
+}
+
+void exec_calls_free(Calls *c)
+{
+    if (!c) return;
+    for (int i = 0; i < c->ncall; i++) {
+        base_mem_free(c->call[i].bytes);
+        base_mem_free(c->call[i].own);
+        base_mem_free(c->call[i].memory);
+    }
+    for (int i = 0; i < c->blocks.n; i++) exec_program_free(c->blocks.at[i].program);
+    vec_free(&c->blocks);
+    base_mem_free(c->call);
+    base_mem_free(c);
+}
+
+int exec_calls_count(const Calls *c) { return c ? c->blocks.n : 0; }
+
+const Program *exec_calls_at(const Calls *c, int i) { return c->blocks.at[i].program; }
+
+int exec_calls_of(const Calls *c, int step, int out[2])
+{
+    int n = 0;
+    for (int b = 0; b < 2; b++)
+        if (c->call[step].block[b] >= 0) out[n++] = c->call[step].block[b];
+    return n;
+}
+
+static void *arg(const Call *call, int i, void *const *buffers)
+{
+    return buffers[call->step->args[i]];
+}
+
+/* Where result k of the block begins. */
+static void *result(const Call *call, int k, void *const *buffers)
+{
+    int b = call_arg(call, k);
+    return b < 0 ? call->own[k] : buffers[b];
+}
+
+static int run_cond(Calls *c, Call *call, void *const *buffers)
+{
+    bool taken = *(const uint8_t *)arg(call, 0, buffers);
+    for (int i = 0; i < call->c.ncapture; i++) call->in[i] = arg(call, i + 1, buffers);
+    for (int k = 0; k < call->c.nout; k++) call->out[k] = result(call, k, buffers);
+    int first = c->computes ? !taken : 0, last = c->computes ? !taken : 1, status = SGL_OK;
+    for (int b = first; b <= last && status >= 0; b++)
+        status = exec_program_call(c->blocks.at[call->block[b]].program, call->in, call->out);
+    return status;
+}
+
+static char *row_at(void *stacked, int64_t row, size_t bytes)
+{
+    return (char *)stacked + (size_t)row * bytes;
+}
+
+/* One step over position `row`. */
+static int run_row(Calls *c, Call *call, int64_t row, void *const *buffers)
+{
+    const Control *k = &call->c;
+    const Graph *body = k->block[0];
+    for (int i = 0; i < k->nxs; i++) {
+        int at = k->ncarry + i;
+        size_t bytes = bytes_of(body->inputs.at[at].node);
+        call->in[at] = row_at(arg(call, at, buffers), row, bytes);
+    }
+    for (int i = 0; i < k->ncarry; i++) {
+        int b = call_arg(call, k->saved + i);
+        if (b >= 0 && call->bytes[i])
+            memcpy(row_at(buffers[b], row, call->bytes[i]), call->in[i], call->bytes[i]);
+    }
+    for (int i = 0; i < k->ny; i++) {
+        int at = k->ncarry + i, b = call_arg(call, at);
+        call->out[i] = b < 0 ? call->own[at] : row_at(buffers[b], row, call->bytes[at]);
+    }
+    return exec_program_call(c->blocks.at[call->block[0]].program, call->in, call->out);
+}
+
+/* How many steps were done, and zeros where carries of steps not done would stand. */
+static void finish_loop(Call *call, int64_t done, void *const *buffers)
+{
+    const Control *k = &call->c;
+    int count = call_arg(call, k->count);
+    if (count >= 0) *(int32_t *)buffers[count] = (int32_t)done;
+    for (int i = 0; i < k->ncarry; i++) {
+        int b = call_arg(call, k->saved + i);
+        size_t left = (size_t)(k->length - done) * call->bytes[i];
+        if (b >= 0 && left) memset(row_at(buffers[b], done, call->bytes[i]), 0, left);
+    }
+}
+
+static int run_steps(Calls *c, Call *call, void *const *buffers)
+{
+    const Control *k = &call->c;
+    int64_t done = 0, most = k->length;
+    int status = SGL_OK;
+    for (int i = 0; i < k->ncarry; i++) {
+        call->in[i] = result(call, i, buffers);
+        if (call->bytes[i]) memcpy(call->in[i], arg(call, i, buffers), call->bytes[i]);
+    }
+    for (int i = k->ncarry + k->nxs; i < call->step->node->nin; i++)
+        call->in[i] = arg(call, i, buffers);
+    if (!c->computes && k->op == OP_loop && most > 1) most = 1;
+    for (; done < most && status >= 0; done++) {
+        if (k->op == OP_loop && c->computes && !*(const uint8_t *)call->in[0]) break;
+        status = run_row(c, call, k->reverse ? k->length - 1 - done : done, buffers);
+    }
+    if (status >= 0 && k->op == OP_loop) finish_loop(call, done, buffers);
+    return status;
+}
+
+static int run_effect(Calls *c, Call *call, void *const *buffers)
+{
+    const Node *n = call->step->node;
+    const char *text = ir_attr_text(ir_attr_int(n, 0));
+    int status = SGL_OK;
+    if (!c->computes) return SGL_OK;
+    if (n->op == OP_assert && !*(const uint8_t *)arg(call, 1, buffers))
+        return base_fail(c->cx, SGL_EASSERT, "%s", text);
+    if (n->op == OP_print) {
+        for (int i = 1; i < n->nin; i++) call->in[i - 1] = arg(call, i, buffers);
+        status = exec_print(c->cx, n, text, call->in);
+    }
+    *(int32_t *)buffers[call_arg(call, 0)] = *(const int32_t *)arg(call, 0, buffers) + 1;
+    return status;
+}
+
+int exec_calls_run(Calls *c, int step, void *const *buffers)
+{
+    Call *call = &c->call[step];
+    if (!ir_is_control(call->step->node)) return run_effect(c, call, buffers);
+    return call->c.op == OP_cond ? run_cond(c, call, buffers) : run_steps(c, call, buffers);
+}

@@ -1,0 +1,123 @@
+/* break.c: breaks: records of where and why a capture stops, raised as errors.
+ *
+ * Out:   the facts as a table, which the handler in lua/sgl/breaks.lua makes an error object of:
+ *        { code, component, sentence, rewrites, what, tensor, op, op_file, op_line }.
+ */
+#include "host/break.h"
+#include "host/capture.h"
+
+static const char HANDLER; /* its address is the handler's key in the registry */
+
+static const struct {
+    const char *code, *component, *sentence, *rewrites;
+} ROWS[] = {
+#define X(name, code, component, sentence, rewrites) {code, component, sentence, rewrites},
+#include "host/breaks.def"
+#undef X
+};
+
+static void put(lua_State *L, int table, const char *key, const char *value)
+{
+    lua_pushstring(L, value);
+    lua_setfield(L, table, key);
+}
+
+static void push_row(lua_State *L, Break reason)
+{
+    lua_createtable(L, 0, 12);
+    int row = lua_gettop(L);
+    put(L, row, "code", ROWS[reason].code);
+    put(L, row, "component", ROWS[reason].component);
+    put(L, row, "sentence", ROWS[reason].sentence);
+    put(L, row, "rewrites", ROWS[reason].rewrites);
+}
+
+static void put_tensor(lua_State *L, int row, Host *h, const Tensor *t)
+{
+    Shape s = host_tensor_shape(t);
+    host_push_type(L, &s);
+    lua_setfield(L, row, "tensor");
+    if (!t->node || !t->trace || t->node->op == OP_input) return;
+    put(L, row, "op", OPS[t->node->op].name);
+    SrcPos at = base_src_pos(h->cx, t->node->src);
+    if (!at.file) return;
+    put(L, row, "op_file", at.file);
+    lua_pushinteger(L, at.line);
+    lua_setfield(L, row, "op_line");
+}
+
+void host_break_remember(lua_State *L, Host *h)
+{
+    Capture *step = h->capture ? host_capture_step(h->capture) : NULL;
+    if (!step || step->broken) return;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, step);
+    lua_pushvalue(L, -2);
+    lua_setfield(L, -2, "broken");
+    lua_pop(L, 1);
+    step->broken = true;
+}
+
+int host_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what, ...)
+{
+    lua_Debug ar;
+    va_list ap;
+    if (h->capture &&
+        host_capture_step(h->capture)->watch.failed) /* what is new and what is old is not known */
+        return host_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
+    luaL_checkstack(L, LUA_MINSTACK, "a break");
+    push_row(L, reason);
+    int row = lua_gettop(L);
+    va_start(ap, what);
+    lua_pushvfstring(L, what, ap);
+    va_end(ap);
+    lua_setfield(L, row, "what");
+    if (t) put_tensor(L, row, h, t);
+    SrcPos at = host_position(L, &ar);
+    put(L, row, "file", at.file);
+    if (at.file) {
+        lua_pushinteger(L, at.line);
+        lua_setfield(L, row, "line");
+        put(L, row, "source", at.file == host_plain_name(ar.short_src) ? ar.source : NULL);
+    }
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &HANDLER);
+    lua_pushvalue(L, row);
+    lua_call(L, 1, 1);
+    luaL_setmetatable(L, "sgl.error");
+    host_break_remember(L, h);
+    host_watch_unwind(L);
+    return lua_error(L);
+}
+
+/* core.on_break(fn): fn(facts) makes the error object of a break. */
+static int on_break(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TFUNCTION);
+    lua_settop(L, 1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &HANDLER);
+    return 0;
+}
+
+/* core.breaks() -> the rows of the table, in order */
+static int breaks(lua_State *L)
+{
+    lua_createtable(L, BREAK_COUNT, 0);
+    for (int i = 0; i < BREAK_COUNT; i++) {
+        push_row(L, (Break)i);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+/* core.segments() -> how many parts of pending operations were run */
+static int segments(lua_State *L)
+{
+    lua_pushinteger(L, host_of(L)->segments);
+    return 1;
+}
+
+const luaL_Reg HOST_BREAK[] = {
+    {"on_break", on_break},
+    {"breaks", breaks},
+    {"segments", segments},
+    {NULL, NULL},
+};

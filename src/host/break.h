@@ -1,0 +1,22 @@
+/* break.h: breaks: the places at which capture stops, each with its reason.
+ */
+#ifndef SGL_HOST_BREAK_H
+#define SGL_HOST_BREAK_H
+#include "host/tensor.h"
+
+typedef enum Break {
+#define X(name, code, component, sentence, rewrites) BREAK_##name,
+#include "host/breaks.def"
+#undef X
+    BREAK_COUNT
+} Break;
+
+/* Raises a break at the user's position. `what` says what stands there; the tensor, if it is not
+ * NULL, is described after it. Outside captures, where the same cannot happen, as an error. */
+int host_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what, ...);
+/* Remembers the error on the top of the stack: a capture that goes on all the same, because
+ * user code caught it, ends with it. */
+void host_break_remember(lua_State *L, Host *h);
+
+extern const luaL_Reg HOST_BREAK[];
+#endif

@@ -1,0 +1,84 @@
+/* hook.h: capture's view of the virtual machine: each instruction before it runs, calls, returns.
+ *
+ * The one private thing it relies on is the head of Lua's CallInfo, checked by host_hook_test.
+ * User frames are watched: tensors taken for booleans, keys or values; writes to what was there
+ * before; calls whose result would be frozen; and what is read, as guards. Frames of the library
+ * are trusted in all but two things: reads and writes of tables that are not its own.
+ */
+#ifndef SGL_HOST_HOOK_H
+#define SGL_HOST_HOOK_H
+#include "host/break.h"
+#include "host/guard.h"
+#include "host/purity.h"
+
+/* The constants of a function, taken from what lua_dump writes. */
+typedef struct Code {
+    int n;
+    uint8_t *bytes;
+    uint32_t *at; /* where constant i begins in bytes */
+} Code;
+
+typedef struct Frame {
+    const void *first; /* its first instruction seen: the same for all calls of a function */
+    int code;          /* index in codes, or -1 */
+    bool library;
+    SrcPos tail; /* where the user's tail call that became this frame stands */
+} Frame;
+
+typedef struct Watch {
+    Host *host;
+    Guards *guards;
+    const void *registry; /* of the Lua state */
+    struct Watch *outer;  /* of another state */
+    bool on, entered, failed, once;
+    lua_Alloc alloc;
+    void *alloc_data;
+    lua_Hook old_hook;
+    int old_mask, old_count;
+    Map fresh;             /* addresses of objects born since it began */
+    Map internal;          /* tables of the library */
+    Map frame_of, code_of; /* CallInfo: index in frames; first instruction: index in codes */
+    VEC(Frame) frames;
+    VEC(Code) codes;
+    VEC(lua_State *) threads; /* that were given the hook; anchored by the guards' list */
+    const void *unwinding;    /* CallInfo of what raises an error: handlers run above it */
+    const void *last;         /* CallInfo of the last frame looked up, and its index */
+    int last_frame;
+} Watch;
+
+int host_hook_test(lua_State *L); /* raises unless Lua is laid out as expected */
+void host_watch_on(lua_State *L, Watch *w, Host *h, Guards *g, bool once);
+void host_watch_off(lua_State *L, Watch *w); /* may be called again */
+void host_watch_free(Watch *w);
+bool host_watch_lost(lua_State *L, const Watch *w);
+/* Of a frame that a user's tail call became: where that stands. */
+bool host_tail_position(const lua_Debug *ar, SrcPos *out);
+/* An error is about to be raised here: what message handlers then do is no part of the step. */
+void host_watch_unwind(lua_State *L);
+Host *host_watching(lua_State *L); /* whose capture is on here; NULL: none */
+
+/* hook_op.c, hook_call.c */
+typedef uint32_t Instruction;
+void host_hook_op(lua_State *L, lua_Debug *ar, Watch *w, Instruction i);
+void host_hook_call(lua_State *L, lua_Debug *ar, Watch *w);
+void host_hook_return(lua_State *L, lua_Debug *ar, Watch *w);
+Instruction host_hook_instruction(const lua_Debug *ar);
+Frame *host_hook_frame(lua_State *L, lua_Debug *ar, Watch *w);
+void host_hook_thread(lua_State *L, Watch *w, lua_State *thread);
+bool host_hook_constant(lua_State *L, lua_Debug *ar, Watch *w, Frame *f, int i);
+
+/* hook_read.c: tables that are read and written */
+bool host_watch_fresh(const Watch *w, const void *p);
+bool host_watch_old(lua_State *L, const Watch *w, const Frame *f, int at);
+void host_watch_own(lua_State *L, Watch *w, int table, int value); /* value: 0, the table itself */
+void host_watch_read(lua_State *L, Watch *w, const Frame *f, int at); /* the key on the top */
+void host_watch_upvalue(lua_State *L, Watch *w, int function, int index);
+void host_watch_length(lua_State *L, Watch *w, const Frame *f, int at);
+void host_watch_meta(lua_State *L, Watch *w, const Frame *f, int at);
+/* Which metamethod the table at `at` has for an event. */
+void host_watch_event(lua_State *L, Watch *w, const Frame *f, int at, const char *event);
+void host_watch_keys(lua_State *L, Watch *w, const Frame *f, int at);
+void host_watch_all(lua_State *L, Watch *w, const Frame *f, int at); /* keys and values */
+/* A computed tensor of this capture, not an input? */
+const Tensor *host_watch_computed(lua_State *L, const Watch *w, int at);
+#endif

@@ -1,0 +1,235 @@
+/* hook_call.c: calls of C functions, whoever makes them, and returns to what takes booleans.
+ *
+ * In the call event of a C function, argument n stands at stack index n.
+ */
+#include <string.h>
+#include "host/capture.h"
+#include "host/hook.h"
+
+/* The innermost Lua frame, which made the call; NULL: none that was seen. */
+static Frame *caller(lua_State *L, Watch *w)
+{
+    lua_Debug up;
+    uint64_t i;
+    for (int level = 1; lua_getstack(L, level, &up); level++)
+        if (base_map_get(&w->frame_of, (uintptr_t)up.i_ci, &i)) {
+            lua_getinfo(L, "S", &up);
+            if (*up.what != 'C') return &w->frames.at[i];
+        }
+    return NULL;
+}
+
+/* Is the function at index f one of the engine's own? They hold the host. */
+static bool is_own(lua_State *L, const Watch *w, int f)
+{
+    if (!lua_getupvalue(L, f, 1)) return false;
+    bool own = lua_touserdata(L, -1) == (const void *)w->host;
+    lua_pop(L, 1);
+    return own;
+}
+
+/* What the engine reads of tables it is given, it reads without instructions. */
+static void read_arguments(lua_State *L, Watch *w, const Frame *f, int n)
+{
+    for (int i = 1; i <= n; i++)
+        if (lua_type(L, i) == LUA_TTABLE) host_watch_all(L, w, f, i);
+}
+
+/* "math.random": by the list, else by how the call names it. */
+static const char *name_of(lua_State *L, lua_Debug *ar, const char *listed)
+{
+    if (listed) return listed;
+    lua_getinfo(L, "n", ar);
+    return ar->name ? ar->name : "a C function";
+}
+
+static void refuse_call(lua_State *L, lua_Debug *ar, const Watch *w, Break reason,
+                        const char *listed)
+{
+    host_break(L, w->host, reason, NULL, "a call of %s", name_of(L, ar, listed));
+}
+
+/* A tensor of the step, inputs included: it has no value yet. */
+static bool is_symbolic(lua_State *L, const Watch *w, int at)
+{
+    const Tensor *t = host_tensor_at(L, w->host, at);
+    return t && host_capture_holds(w->host->capture, t);
+}
+
+static void check_value(lua_State *L, lua_Debug *ar, const Watch *w, const char *name)
+{
+    const Tensor *t = host_tensor_at(L, w->host, 1);
+    if (!t || (!strcmp(name, "assert") && !host_watch_computed(L, w, 1))) return;
+    host_break(L, w->host, BREAK_VALUE, t, "%s on a tensor", name_of(L, ar, name));
+}
+
+/* tostring of an object without a text of its own is its address. */
+static void check_text(lua_State *L, lua_Debug *ar, const Watch *w, const char *name)
+{
+    int type = lua_type(L, 1);
+    bool address = type == LUA_TTABLE || type == LUA_TFUNCTION || type == LUA_TTHREAD ||
+                   type == LUA_TUSERDATA || type == LUA_TLIGHTUSERDATA;
+    if (address && luaL_getmetafield(L, 1, "__tostring") == LUA_TNIL)
+        refuse_call(L, ar, w, BREAK_CALL,
+                    lua_pushfstring(L, "%s on a %s", name, lua_typename(L, type)));
+}
+
+static void check_write(lua_State *L, lua_Debug *ar, const Watch *w, const Frame *f, int at,
+                        const char *name)
+{
+    if (w->once || !host_watch_old(L, w, f, at)) return;
+    refuse_call(L, ar, w, BREAK_WRITE, name);
+}
+
+/* pairs and next: which keys there are, and the value of the one that comes. */
+static void read_next(lua_State *L, Watch *w, const Frame *f, int narg)
+{
+    bool first = narg < 2 || lua_isnil(L, 2);
+    if (lua_type(L, 1) != LUA_TTABLE) return;
+    if (first) host_watch_keys(L, w, f, 1);
+    int top = lua_gettop(L);
+    if (first) lua_pushnil(L);
+    else lua_pushvalue(L, 2);
+    if (!lua_next(L, 1)) return;
+    lua_settop(L, top + 1);
+    host_watch_read(L, w, f, 1);
+}
+
+static void check_resume(lua_State *L, lua_Debug *ar, Watch *w, int function, const char *name)
+{
+    lua_State *thread = lua_tothread(L, 1);
+    if (!thread && lua_getupvalue(L, function, 1)) thread = lua_tothread(L, -1);
+    if (!thread) return;
+    if (!host_watch_fresh(w, (const char *)thread - LUA_EXTRASPACE))
+        refuse_call(L, ar, w, BREAK_RESUME, name ? name : "a wrapped coroutine");
+    host_hook_thread(L, w, thread);
+}
+
+static bool is_loaded(lua_State *L)
+{
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    return lua_type(L, 1) == LUA_TSTRING && lua_getfield(L, -1, lua_tostring(L, 1)) != LUA_TNIL;
+}
+
+/* Calls by user code that the library does not vouch for. */
+static void check_user_call(lua_State *L, lua_Debug *ar, const Watch *w, Purity purity,
+                            const char *name)
+{
+    switch (purity) {
+    case C_UNKNOWN:
+        for (int i = 1; i <= ar->ntransfer; i++)
+            if (is_symbolic(L, w, i))
+                host_break(L, w->host, BREAK_READ, host_tensor_at(L, w->host, i), "%s of a tensor",
+                           name_of(L, ar, name));
+        refuse_call(L, ar, w, BREAK_CALL, name);
+        return;
+    case C_VALUE:
+        check_value(L, ar, w, name);
+        return;
+    case C_TEXT:
+        check_text(L, ar, w, name);
+        return;
+    case C_COLLECT:
+        if (lua_type(L, 1) == LUA_TSTRING && !strcmp(lua_tostring(L, 1), "count"))
+            refuse_call(L, ar, w, BREAK_CALL, name);
+        return;
+    case C_REQUIRE:
+        if (!is_loaded(L)) refuse_call(L, ar, w, BREAK_CALL, name);
+        return;
+    case C_ERROR:
+        host_watch_unwind(L);
+        return;
+    case C_HOOK:
+        refuse_call(L, ar, w, BREAK_HOOK, name);
+        return;
+    default:
+        return;
+    }
+}
+
+/* Calls that read or write tables, by whoever. */
+static void watch_tables(lua_State *L, lua_Debug *ar, Watch *w, const Frame *f, Purity purity,
+                         const char *name)
+{
+    int narg = ar->ntransfer;
+    switch (purity) {
+    case C_READ:
+        host_watch_all(L, w, f, 1);
+        return;
+    case C_READ_AT:
+        if (!lua_istable(L, 1) || narg < 2) return;
+        lua_pushvalue(L, 2);
+        host_watch_read(L, w, f, 1);
+        return;
+    case C_READ_META:
+    case C_TEXT:
+        host_watch_meta(L, w, f, 1);
+        return;
+    case C_LENGTH:
+        host_watch_length(L, w, f, 1);
+        return;
+    case C_NEXT:
+        read_next(L, w, f, narg);
+        return;
+    case C_ITEM:
+        if (!lua_istable(L, 1)) return;
+        lua_pushinteger(L, lua_tointeger(L, 2) + 1);
+        host_watch_read(L, w, f, 1);
+        return;
+    case C_MOVE:
+        host_watch_all(L, w, f, 1);
+        check_write(L, ar, w, f, narg >= 5 ? 5 : 1, name);
+        return;
+    case C_WRITE:
+    case C_SORT:
+        check_write(L, ar, w, f, 1, name);
+        return;
+    default:
+        return;
+    }
+}
+
+void host_hook_call(lua_State *L, lua_Debug *ar, Watch *w)
+{
+    int function = lua_gettop(L);
+    const char *name;
+    Frame *f = caller(L, w);
+    lua_getinfo(L, "r", ar);
+    Purity purity = host_purity_of(w->host, lua_tocfunction(L, function), &name);
+    if (is_own(L, w, function)) {
+        if (name) refuse_call(L, ar, w, BREAK_CALL, name);
+        read_arguments(L, w, f, ar->ntransfer);
+        return;
+    }
+    if (f && !f->library) {
+        check_user_call(L, ar, w, purity, name);
+        if (purity == C_RESUME) check_resume(L, ar, w, function, name);
+        if ((purity == C_READ_AT || !strcmp(name ? name : "", "rawset")) &&
+            host_watch_computed(L, w, 2))
+            host_break(L, w->host, BREAK_KEY, host_tensor_at(L, w->host, 2),
+                       "a tensor as the key of a table");
+    }
+    watch_tables(L, ar, w, f, purity, name);
+}
+
+/* A tensor handed to table.sort, or to an order or equality instruction that called a user's
+ * metamethod, would be taken for true. */
+void host_hook_return(lua_State *L, lua_Debug *ar, Watch *w)
+{
+    enum { VM_EQ = 57, VM_GEI = 65 };
+    const char *name;
+    lua_Debug up;
+    lua_getinfo(L, "r", ar);
+    if (!ar->ntransfer || !lua_getlocal(L, ar, ar->ftransfer)) return;
+    const Tensor *t = host_tensor_at(L, w->host, -1);
+    if (t && lua_getstack(L, 1, &up)) {
+        lua_getinfo(L, "f", &up);
+        lua_CFunction c = lua_tocfunction(L, -1);
+        int op = c || lua_isnil(L, -1) ? 0 : (int)(host_hook_instruction(&up) & 0x7f);
+        if (c ? host_purity_of(w->host, c, &name) == C_SORT : op >= VM_EQ && op <= VM_GEI)
+            host_break(L, w->host, BREAK_ORDER, t,
+                       c ? "a comparison in table.sort" : "a comparison");
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}

@@ -1,0 +1,31 @@
+/* purity.h: what is known of C functions that a captured step calls.
+ */
+#ifndef SGL_HOST_PURITY_H
+#define SGL_HOST_PURITY_H
+#include "host/host.h"
+
+typedef enum Purity {
+    C_UNKNOWN,   /* not in the list: its result or effect could be anything */
+    C_PURE,      /* the result depends on the arguments alone */
+    C_VALUE,     /* the same, but of a tensor it would need the value */
+    C_TEXT,      /* tostring: of an object without a text of its own, the result is an address */
+    C_READ,      /* reads the table at 1, without keys it was not given */
+    C_READ_AT,   /* rawget: the key is at 2 */
+    C_READ_META, /* getmetatable */
+    C_LENGTH,    /* rawlen */
+    C_NEXT,
+    C_ITEM,  /* the iterator of ipairs */
+    C_WRITE, /* writes to the table at 1 */
+    C_MOVE,  /* table.move */
+    C_SORT,
+    C_RESUME,  /* a coroutine, at 1 or in its upvalue, goes on */
+    C_COLLECT, /* collectgarbage */
+    C_REQUIRE,
+    C_HOOK,
+    C_ERROR, /* error */
+} Purity;
+
+void host_purity_open(lua_State *L, Host *h); /* finds the functions, before user code runs */
+void host_purity_own(lua_State *L, Host *h);    /* the engine's own, in the table on the top */
+Purity host_purity_of(const Host *h, lua_CFunction f, const char **name); /* NULL: no name */
+#endif

@@ -1,0 +1,221 @@
+/* control.c: blocks, control nodes and their peers (control.h).
+ *
+ * Holds: blocks of a graph are unequal, so equal control nodes are one node; a block keeps its
+ *        number.
+ */
+#include <string.h>
+#include "ir/attr.h"
+#include "ir/control.h"
+#include "ir/text.h"
+
+static int out_of_memory(Ctx *cx) { return base_fail(cx, SGL_ENOMEM, "out of memory for a block"); }
+
+static bool same_text(const Graph *a, const Graph *b)
+{
+    Str x = {0}, y = {0};
+    ir_print(a, &x);
+    ir_print(b, &y);
+    bool same = !x.failed && !y.failed && x.n == y.n && !memcmp(x.at, y.at, x.n);
+    base_str_free(&x);
+    base_str_free(&y);
+    return same;
+}
+
+int ir_block_add(Graph *g, Graph *block)
+{
+    for (int i = 0; i < g->blocks.n; i++)
+        if (g->blocks.at[i] == block) return i;
+    if (!block->hash) block->hash = ir_graph_hash(block);
+    if (g->cx->err.code) return g->cx->err.code;
+    for (int i = 0; i < g->blocks.n; i++)
+        if (g->blocks.at[i]->hash == block->hash && same_text(g->blocks.at[i], block)) return i;
+    if (!vec_push(&g->blocks, block)) return out_of_memory(g->cx);
+    ir_graph_ref(block);
+    return g->blocks.n - 1;
+}
+
+Graph *ir_block_new(Ctx *cx, int n, Node *const *of)
+{
+    Graph *g = ir_graph_new(cx);
+    bool made = g != NULL;
+    for (int i = 0; i < n && made; i++)
+        made = ir_input(g, INPUT_ARG, NULL, of[i]->dtype, of[i]->rank, of[i]->dims) != NULL;
+    if (made) return g;
+    ir_graph_free(g);
+    return NULL;
+}
+
+/* Copies of the marked nodes of the block, by id, into made. */
+static int splice(Graph *to, const Graph *block, Node *const *in, const uint8_t *mark, Node **made,
+                  Node **args)
+{
+    Src src = to->src;
+    int status = SGL_OK;
+    for (int id = 0; id < block->nodes.n && status == SGL_OK; id++) {
+        const Node *n = block->nodes.at[id];
+        if (!mark[id]) continue;
+        for (int i = 0; i < n->nin; i++) args[i] = made[n->in[i]->id];
+        to->src = n->src;
+        made[id] = n->op == OP_input ? in[n->attr[0]] : ir_node_over(to, n, args);
+        if (!made[id]) status = to->cx->err.code;
+    }
+    to->src = src;
+    return status;
+}
+
+static int most_inputs(const Graph *g)
+{
+    int most = 1;
+    for (int id = 0; id < g->nodes.n; id++)
+        if (g->nodes.at[id]->nin > most) most = g->nodes.at[id]->nin;
+    return most;
+}
+
+int ir_block_splice(Graph *to, const Graph *block, Node *const *in, const uint8_t *wanted,
+                    Node **out)
+{
+    size_t n = (size_t)block->nodes.n, outs = (size_t)block->outputs.n;
+    Node **made = base_mem_zero(n + (size_t)most_inputs(block) + outs, sizeof *made);
+    uint8_t *mark = base_mem_zero(n + 1, 1);
+    int status = made && mark ? SGL_OK : out_of_memory(to->cx);
+    if (status == SGL_OK) {
+        Node **roots = made + n + most_inputs(block);
+        int count = 0;
+        for (size_t k = 0; k < outs; k++)
+            if (!wanted || wanted[k]) roots[count++] = block->outputs.at[k].node;
+        ir_reachable(block, count, roots, mark);
+        status = splice(to, block, in, mark, made, made + n);
+    }
+    for (size_t k = 0; k < outs && status == SGL_OK; k++)
+        out[k] = made[block->outputs.at[k].node->id];
+    base_mem_free(made);
+    base_mem_free(mark);
+    return status;
+}
+
+static Control cond_of(const Node *n)
+{
+    const Graph *then = n->graph->blocks.at[n->attr[0]];
+    return (Control){.op = OP_cond,
+                     .block = {then, n->graph->blocks.at[n->attr[1]]},
+                     .ncapture = n->nin - 1,
+                     .out = (int)n->attr[2],
+                     .nout = then->outputs.n,
+                     .count = -1,
+                     .saved = -1};
+}
+
+static Control scan_of(const Node *n)
+{
+    const Graph *body = n->graph->blocks.at[n->attr[0]];
+    int carry = (int)n->attr[1], xs = (int)n->attr[2];
+    return (Control){.op = OP_scan,
+                     .block = {body},
+                     .ncarry = carry,
+                     .nxs = xs,
+                     .ncapture = n->nin - carry - xs,
+                     .ny = body->outputs.n - carry,
+                     .length = n->attr[4],
+                     .reverse = n->attr[5] != 0,
+                     .out = (int)n->attr[6],
+                     .nout = body->outputs.n + carry,
+                     .count = -1,
+                     .saved = body->outputs.n};
+}
+
+static Control loop_of(const Node *n)
+{
+    int carry = (int)n->attr[1];
+    return (Control){.op = OP_loop,
+                     .block = {n->graph->blocks.at[n->attr[0]]},
+                     .ncarry = carry,
+                     .ncapture = n->nin - carry,
+                     .length = n->attr[2],
+                     .out = (int)n->attr[3],
+                     .nout = 2 * carry + 1,
+                     .count = carry,
+                     .saved = carry + 1};
+}
+
+Control ir_control(const Node *n)
+{
+    return n->op == OP_cond ? cond_of(n) : n->op == OP_scan ? scan_of(n) : loop_of(n);
+}
+
+/* `out` is the last word of each control op. */
+static void peer_attr(const Node *n, int out, AttrBuf *b)
+{
+    *b = (AttrBuf){0};
+    for (int i = 0; i < n->nattr - 1; i++) ir_attr_put(b, n->attr[i]);
+    ir_attr_put(b, out);
+}
+
+Node *ir_control_find(const Node *n, int out)
+{
+    AttrBuf b;
+    peer_attr(n, out, &b);
+    return ir_node_find(n->graph, n->op, n->nin, n->in, b.word, b.n);
+}
+
+Node *ir_control_peer(Node *n, int out)
+{
+    AttrBuf b;
+    peer_attr(n, out, &b);
+    return ir_attr_node(n->graph, n->op, n->nin, n->in, &b);
+}
+
+static bool block_chooses(const Graph *block)
+{
+    for (int id = 0; id < block->nodes.n; id++) {
+        const Node *n = block->nodes.at[id];
+        if (n->op == OP_where || (ir_is_control(n) && ir_control_chooses(n))) return true;
+    }
+    return false;
+}
+
+bool ir_control_chooses(const Node *n)
+{
+    return n->op == OP_cond || (ir_is_control(n) && block_chooses(ir_control(n).block[0]));
+}
+
+Node *ir_cond(Node *pred, int n, Node *const *in, int then, int otherwise, int out)
+{
+    AttrBuf b = {0};
+    if (!pred) return NULL;
+    Node **all = base_mem_alloc(((size_t)n + 1) * sizeof *all), *made = NULL;
+    ir_attr_put(&b, then);
+    ir_attr_put(&b, otherwise);
+    ir_attr_put(&b, out);
+    if (all) {
+        all[0] = pred;
+        for (int i = 0; i < n; i++) all[i + 1] = in[i];
+        made = ir_attr_node(pred->graph, OP_cond, n + 1, all, &b);
+    } else {
+        out_of_memory(pred->graph->cx);
+    }
+    base_mem_free(all);
+    return made;
+}
+
+Node *ir_scan(int n, Node *const *in, int body, int ncarry, int nxs, Dim length, bool reverse,
+              int out)
+{
+    AttrBuf b = {0};
+    ir_attr_put(&b, body);
+    ir_attr_put(&b, ncarry);
+    ir_attr_put(&b, nxs);
+    ir_attr_put_list(&b, 1, &length);
+    ir_attr_put(&b, reverse);
+    ir_attr_put(&b, out);
+    return in[0] ? ir_attr_node(in[0]->graph, OP_scan, n, in, &b) : NULL;
+}
+
+Node *ir_loop(int n, Node *const *in, int body, int ncarry, int64_t max, int out)
+{
+    AttrBuf b = {0};
+    ir_attr_put(&b, body);
+    ir_attr_put(&b, ncarry);
+    ir_attr_put(&b, max);
+    ir_attr_put(&b, out);
+    return in[0] ? ir_attr_node(in[0]->graph, OP_loop, n, in, &b) : NULL;
+}

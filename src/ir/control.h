@@ -1,0 +1,68 @@
+/* control.h: control nodes and the blocks they run.
+ *
+ * A block is a graph with inputs and outputs, held by the graph whose nodes run it and never
+ * changed after ir_block_add. It sees only its inputs: what a branch uses from outside is one.
+ * A control node has one result. Several results are several nodes that differ in `out` alone,
+ * its peers: gradients, the interpreter and the schedule treat them as one.
+ *
+ *   cond   in: predicate, then the inputs of both blocks    out: output `out` of the block taken
+ *   scan   in: carries, xs, captures                        out: carries at the end,
+ *          body: (carries, slices of xs, captures)               what each step gave, stacked,
+ *                -> (carries, ys)                                carries before each step, stacked
+ *   loop   in: carries, captures; carry 0 is the condition  out: carries at the end,
+ *          body: (carries, captures) -> carries                  steps done,
+ *                                                                carries before each step, stacked
+ * A loop stops before a step when its condition is false or `max` steps are done; stacked carries
+ * of steps not done are 0. A reverse scan goes through positions from the last to the first, and
+ * what it stacks for a position lies there.
+ */
+#ifndef SGL_IR_CONTROL_H
+#define SGL_IR_CONTROL_H
+#include "ir/eval.h"
+#include "ir/graph.h"
+
+/* Adds a block, refers to it, and gives its number; equal blocks have one. Negative: no memory. */
+int ir_block_add(Graph *g, Graph *block);
+/* Nodes in `to` that compute the block's outputs from `in`: out[k] for output k, or for those that
+ * `wanted` marks; inputs that these do not need may be NULL. */
+int ir_block_splice(Graph *to, const Graph *block, Node *const *in, const uint8_t *wanted,
+                    Node **out);
+/* A graph with inputs of the types of `of`, all arguments; NULL with the error set. */
+Graph *ir_block_new(Ctx *cx, int n, Node *const *of);
+
+/* What the attributes of a control node say, in one form. */
+typedef struct Control {
+    Op op;
+    const Graph *block[2];     /* cond: then, else; scan, loop: body, NULL */
+    int ncarry, nxs, ncapture; /* inputs: carries, xs, captures; cond: all are captures */
+    int ny;                    /* scan: outputs of the body behind the carries */
+    Dim length;                /* scan: steps; loop: at most */
+    bool reverse;
+    int out, nout;             /* which result, of how many */
+    int count;                 /* loop: the `out` that counts steps; -1 */
+    int saved;                 /* scan, loop: first `out` of carries before each step */
+} Control;
+Control ir_control(const Node *n);
+static inline bool ir_is_control(const Node *n) { return OPS[n->op].family == FAM_control; }
+
+/* The node that differs from n in `out` alone; NULL: there is none (yet). */
+Node *ir_control_find(const Node *n, int out);
+Node *ir_control_peer(Node *n, int out);               /* makes it if need be */
+
+/* Does some value in its blocks depend on a choice (where, cond)? Its cotangent may be 0 then
+ * where a derivative is infinite (masks, grad.c). */
+bool ir_control_chooses(const Node *n);
+
+Node *ir_cond(Node *pred, int n, Node *const *in, int then, int otherwise, int out);
+Node *ir_scan(int n, Node *const *in, int body, int ncarry, int nxs, Dim length, bool reverse,
+              int out);
+Node *ir_loop(int n, Node *const *in, int body, int ncarry, int64_t max, int out);
+
+/* control_grad.c: gradients of all peers of n at once. dy[out] is the cotangent of a result or
+ * NULL, masked[out] as in grad.c; dx[i] is set for each input that `wants` asks for, NULL: 0. */
+int ir_control_grad(Node *n, Node *const *dy, const uint8_t *masked, const uint8_t *wants,
+                    Node **dx);
+/* control_eval.c: values of the results that `wants` marks by `out`. in[i] belongs to input i. */
+int ir_control_eval(const Node *n, RefMode mode, const RefArray *const *in, const uint8_t *wants,
+                    RefArray *out);
+#endif

@@ -1,0 +1,268 @@
+/* trim.c: control nodes without what nothing needs.
+ *
+ * In:    a control node with its peers; which of them are live.
+ * Out:   the same values: a cond whose predicate is known gives place to its branch; blocks lose
+ *        outputs that nothing reads, carries that only serve themselves, and inputs that are left
+ *        over; a carry that a step hands on as it is becomes a capture, a result that both branches
+ *        hand on becomes that input; constants go into the blocks.
+ * Holds: the condition of a loop stays; a control node keeps at least one input.
+ */
+#include "ir/build.h"
+#include "pass/simplify.h"
+
+enum { GONE = -1 };
+
+typedef struct Trim {
+    const Node *n;
+    Control c;
+    Graph *to;
+    Node *const *in; /* in `to`, of the inputs of the blocks */
+    int nin, nout;   /* inputs and outputs of the blocks */
+    uint8_t *used;   /* by result of the node: is that peer live? */
+    uint8_t *need;   /* by output of the blocks */
+    uint8_t *reads;  /* by input */
+    int *handed;     /* by output: the input that it is in every block, or GONE */
+    int *place;      /* by input: its new number, or GONE */
+    Arena arena;
+} Trim;
+
+static bool allocate(Trim *t)
+{
+    size_t nin = (size_t)t->nin + 1, nout = (size_t)t->nout + 1, all = (size_t)t->c.nout + 1;
+    t->used = base_arena_zero(&t->arena, all, 1);
+    t->need = base_arena_zero(&t->arena, nout, 1);
+    t->reads = base_arena_zero(&t->arena, nin, 1);
+    t->handed = base_arena_zero(&t->arena, nout, sizeof *t->handed);
+    t->place = base_arena_zero(&t->arena, nin, sizeof *t->place);
+    return t->used && t->need && t->reads && t->handed && t->place;
+}
+
+/* The input that output k of the block is, or GONE. */
+static int input_of(const Graph *block, int k)
+{
+    const Node *n = block->outputs.at[k].node;
+    return n->op == OP_input ? (int)n->attr[0] : GONE;
+}
+
+static void find_handed(Trim *t)
+{
+    for (int k = 0; k < t->nout; k++) {
+        int i = input_of(t->c.block[0], k);
+        bool both = !t->c.block[1] || input_of(t->c.block[1], k) == i;
+        bool same_carry = t->c.op == OP_cond || (i == k && k < t->c.ncarry);
+        t->handed[k] = both && same_carry ? i : GONE;
+    }
+}
+
+/* Marks inputs that the needed outputs of a block read. */
+static bool find_reads(Trim *t, const Graph *block)
+{
+    ArenaMark start = base_arena_mark(&t->arena);
+    uint8_t *mark = base_arena_zero(&t->arena, (size_t)block->nodes.n + 1, 1);
+    Node **roots = base_arena_zero(&t->arena, (size_t)t->nout + 1, sizeof *roots);
+    int n = 0;
+    if (!mark || !roots) return false;
+    for (int k = 0; k < t->nout; k++)
+        if (t->need[k]) roots[n++] = block->outputs.at[k].node;
+    ir_reachable(block, n, roots, mark);
+    for (int i = 0; i < t->nin; i++) t->reads[i] |= mark[block->inputs.at[i].node->id];
+    base_arena_reset(&t->arena, start);
+    return true;
+}
+
+/* Outputs that are needed: those that are read, and carries that needed outputs read. */
+static bool find_needs(Trim *t)
+{
+    const Control *c = &t->c;
+    for (int k = 0; k < t->nout; k++) {
+        bool saved = k < c->ncarry && t->used[c->saved + k];
+        bool condition = c->op == OP_loop && k == 0;
+        t->need[k] = condition || (t->handed[k] == GONE && (t->used[k] || saved));
+    }
+    for (bool more = true; more;) {
+        more = false;
+        for (int b = 0; b < 2 && c->block[b]; b++)
+            if (!find_reads(t, c->block[b])) return false;
+        for (int i = 0; i < c->ncarry; i++) {
+            if (!t->reads[i] || t->need[i] || t->handed[i] != GONE) continue;
+            t->need[i] = more = true;
+        }
+    }
+    return true;
+}
+
+/* The new place of each input, and how many of which kind are left. */
+typedef struct Left {
+    int carry, xs, all;
+} Left;
+
+static bool is_constant(const Trim *t, int i)
+{
+    bool capture =
+        t->c.op == OP_cond || i >= t->c.ncarry + t->c.nxs || (i < t->c.ncarry && !t->need[i]);
+    return capture && t->in[i]->op == OP_const;
+}
+
+static Left place_inputs(Trim *t)
+{
+    const Control *c = &t->c;
+    Left left = {0};
+    for (int i = 0; i < c->ncarry; i++) t->place[i] = t->need[i] ? left.all++ : GONE;
+    left.carry = left.all;
+    for (int i = c->ncarry; i < c->ncarry + c->nxs; i++)
+        t->place[i] = t->reads[i] ? left.all++ : GONE;
+    left.xs = left.all - left.carry;
+    for (int i = 0; i < t->nin; i++) {
+        bool capture = i >= c->ncarry + c->nxs || (i < c->ncarry && !t->need[i]);
+        if (capture) t->place[i] = t->reads[i] && !is_constant(t, i) ? left.all++ : GONE;
+    }
+    if (left.all == 0 && c->op != OP_cond) t->place[0] = left.all++;
+    return left;
+}
+
+static bool unchanged(const Trim *t, const Left *left)
+{
+    if (left->all != t->nin) return false;
+    for (int k = 0; k < t->nout; k++)
+        if (!t->need[k]) return false;
+    return true;
+}
+
+/* The trimmed block; NULL with the error set. */
+static Graph *trimmed(Trim *t, const Graph *block, const Left *left, Node *const *outer)
+{
+    Graph *g = ir_graph_new(t->to->cx);
+    Node **args = base_arena_zero(&t->arena, (size_t)t->nin + 1, sizeof *args);
+    Node **out = base_arena_zero(&t->arena, (size_t)t->nout + 1, sizeof *out);
+    bool ok = g && args && out;
+    for (int p = 0; p < left->all && ok; p++) {
+        int slice = p >= left->carry && p < left->carry + left->xs;
+        const Node *n = outer[p];
+        Node *input = ir_input(g, INPUT_ARG, NULL, n->dtype, n->rank - slice, n->dims + slice);
+        ok = input != NULL;
+        for (int i = 0; i < t->nin; i++)
+            if (t->place[i] == p) args[i] = input;
+    }
+    for (int i = 0; i < t->nin && ok; i++)
+        if (t->reads[i] && t->place[i] == GONE)
+            ok = (args[i] = ir_node_over(g, t->in[i], NULL)) != NULL;
+    ok = ok && ir_block_splice(g, block, args, t->need, out) == SGL_OK;
+    for (int k = 0; k < t->nout && ok; k++)
+        if (t->need[k]) ok = ir_output(g, out[k], NULL) == SGL_OK;
+    if (ok) return g;
+    ir_graph_free(g);
+    return NULL;
+}
+
+static int add_trimmed(Trim *t, const Graph *block, const Left *left, Node *const *outer)
+{
+    if (!block) return 0;
+    Graph *g = trimmed(t, block, left, outer);
+    int number = g ? ir_block_add(t->to, g) : -1;
+    ir_graph_free(g);
+    return number;
+}
+
+/* How many of the first k outputs are needed: the new number of output k. */
+static int new_output(const Trim *t, int k)
+{
+    int n = 0;
+    for (int i = 0; i < k; i++) n += t->need[i];
+    return n;
+}
+
+static Node *repeated(const Trim *t, Node *x)
+{
+    Dim dims[OP_MAX_RANK + 1] = {t->c.length};
+    for (int d = 0; d < x->rank; d++) dims[d + 1] = x->dims[d];
+    return ir_broadcast(x, x->rank + 1, dims);
+}
+
+/* Result `out` of the node that takes the place of the old one. */
+static Node *result(Trim *t, const Left *left, Node *const *outer, const int number[2], int out)
+{
+    const Control *c = &t->c;
+    int outputs = new_output(t, t->nout), k = out >= c->saved ? out - c->saved : out;
+    if (c->op == OP_cond) {
+        if (!t->need[out]) return t->in[t->handed[out]];
+        return ir_cond((Node *)t->in[-1], left->all, outer, number[0], number[1],
+                       new_output(t, out));
+    }
+    bool counts = out == c->count;
+    if (!counts && k < c->ncarry && !t->need[k])
+        return out < c->ncarry ? t->in[k] : repeated(t, t->in[k]);
+    int fresh = counts ? left->carry : new_output(t, k);
+    if (out >= c->saved) fresh += outputs + (c->op == OP_loop);
+    if (c->op == OP_scan)
+        return ir_scan(left->all, outer, number[0], left->carry, left->xs, c->length, c->reverse,
+                       fresh);
+    return ir_loop(left->all, outer, number[0], left->carry, c->length, fresh);
+}
+
+static int replace(Trim *t, const Left *left, Node **made)
+{
+    Node **outer = base_arena_zero(&t->arena, (size_t)left->all + 1, sizeof *outer);
+    if (!outer) return SGL_ENOMEM;
+    for (int i = 0; i < t->nin; i++)
+        if (t->place[i] != GONE) outer[t->place[i]] = t->in[i];
+    int number[2];
+    for (int b = 0; b < 2; b++) {
+        number[b] = add_trimmed(t, t->c.block[b], left, outer);
+        if (number[b] < 0) return SGL_ENOMEM;
+    }
+    for (int out = 0; out < t->c.nout; out++) {
+        if (!t->used[out]) continue;
+        Node *n = result(t, left, outer, number, out);
+        if (!n) return SGL_ENOMEM;
+        made[ir_control_find(t->n, out)->id] = n;
+    }
+    return 1;
+}
+
+/* The branch itself, for a predicate that is known or does not matter. */
+static int take_branch(Trim *t, const Graph *block, Node **made)
+{
+    Node **out = base_arena_zero(&t->arena, (size_t)t->nout + 1, sizeof *out);
+    if (!out || ir_block_splice(t->to, block, t->in, t->used, out) < 0) return SGL_ENOMEM;
+    for (int k = 0; k < t->nout; k++)
+        if (t->used[k]) made[ir_control_find(t->n, k)->id] = out[k];
+    return 1;
+}
+
+static int copy_peers(Trim *t, Node *const *in, Node **made)
+{
+    for (int out = 0; out < t->c.nout; out++) {
+        const Node *peer = t->used[out] ? ir_control_find(t->n, out) : NULL;
+        if (peer && !(made[peer->id] = ir_node_over(t->to, peer, in))) return SGL_ENOMEM;
+    }
+    return 0;
+}
+
+static int trim(Trim *t, const uint8_t *live, Node *const *in, Node **made)
+{
+    double known;
+    if (!allocate(t)) return SGL_ENOMEM;
+    for (int out = 0; out < t->c.nout; out++) {
+        const Node *peer = ir_control_find(t->n, out);
+        t->used[out] = peer && live[peer->id];
+    }
+    if (t->c.op == OP_cond && ir_const_value(in[0], &known))
+        return take_branch(t, t->c.block[known ? 0 : 1], made);
+    if (t->c.op == OP_cond && t->c.block[0] == t->c.block[1])
+        return take_branch(t, t->c.block[0], made);
+    find_handed(t);
+    if (!find_needs(t)) return SGL_ENOMEM;
+    Left left = place_inputs(t);
+    return unchanged(t, &left) ? copy_peers(t, in, made) : replace(t, &left, made);
+}
+
+int pass_trim(const Node *n, const uint8_t *live, Graph *to, Node *const *in, Node **made)
+{
+    int first = n->op == OP_cond;
+    Trim t = {.n = n, .c = ir_control(n), .to = to, .in = in + first, .nin = n->nin - first};
+    t.nout = t.c.block[0]->outputs.n;
+    int rc = trim(&t, live, in, made);
+    base_arena_free(&t.arena);
+    if (rc < 0 && !to->cx->err.code) base_fail(to->cx, rc, "out of memory for a block");
+    return rc;
+}

@@ -1,6 +1,6 @@
 -- cache.lua: what the caches of programs give and cost.
 --
---   sgl bench/cache.lua           SGL_CACHE_DIR: the folder (default a fresh one, removed at the end)
+--   sgl bench/cache.lua        SGL_CACHE_DIR: the folder (default a fresh one, removed at the end)
 --
 -- For a training step of N equal blocks: the best time to compile it without the disk, with an
 -- entry stored, and with the entry loaded, in milliseconds, capture not included; what the passes

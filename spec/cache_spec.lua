@@ -140,7 +140,8 @@ describe("the cache of programs", function()
       for _ = 1, 20 do a(x) b(x) end
       print(sgl.cache.stats().refaults - before)
     ]]
-    assert.are.equal(1, select(2, out:gsub("Lua warning: sgl: programs are compiled again", "")), out)
+    local warnings = select(2, out:gsub("Lua warning: sgl: programs are compiled again", ""))
+    assert.are.equal(1, warnings, out)
     assert.matches("%d+ programs were compiled again after they had been evicted: raise the limit, "
       .. "sgl.config.cache_size_limit = %d+\n0\n$", out)
   end)
@@ -150,7 +151,8 @@ describe("the cache of programs", function()
       return (support.script("local sgl = require 'sgl' local x = sgl.ones(8):realize()\n" .. code
         .. "\nprint(sgl.cache.stats().advice)"))
     end
-    assert.matches("the limit fits: all programs take %d+ bytes of 1024 MiB", advice "x:sum():item()")
+    assert.matches("the limit fits: all programs take %d+ bytes of 1024 MiB",
+      advice "x:sum():item()")
     assert.matches("1%d%d of 1%d%d look%-ups missed, and not for want of room", advice [[
       for i = 1, 120 do (x + i):sum():item() end]])
     assert.matches("the limit fits: none of the %d+ programs that were evicted was needed again",

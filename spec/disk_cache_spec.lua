@@ -369,7 +369,8 @@ describe("a damaged entry", function()
       { "an origin that is not there", "(origins %d+) %-?%d+", "%1 999" },
       { "a negative origin", "(origins %d+) %-?%d+", "%1 -7" },
       { "an op that is none", "exp%(", "exq(" }, { "another op", "exp%(", "sum(" },
-      { "no graph", "\ngraph.*$", "\n" }, { "another order", "sub%(%%%d+, %%%d+%)", "sub(%%0, %%0)" },
+      { "no graph", "\ngraph.*$", "\n" },
+      { "another order", "sub%(%%%d+, %%%d+%)", "sub(%%0, %%0)" },
     }
     for _, case in ipairs(CASES) do
       local other = body:gsub(case[2], case[3], 1)

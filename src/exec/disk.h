@@ -2,9 +2,9 @@
  *
  * The folder is the setting cache_dir, else sgl/ in $XDG_CACHE_HOME or ~/.cache. It is in use while
  * the component `disk` is enabled.
- * Holds: an entry is whole or not there: it has a checksum and its whole key, and comes by a rename.
- *        Several processes may use the folder at once. What is damaged is removed, counted and told.
- *        A folder that cannot be used is no error: nothing is found, and failures are counted.
+ * Holds: an entry is whole or not there: it has a checksum and its whole key, and comes by a
+ *        rename. Several processes may use the folder at once. What is damaged is removed, counted
+ *        and told. A folder that cannot be used is no error: nothing is found, and failures count.
  *        The entries' bytes stay within cache_size_limit; the least recently used go first.
  */
 #ifndef SGL_EXEC_DISK_H

@@ -1,4 +1,4 @@
-/* samples.c: percentiles over the last OBS_SAMPLES durations, exact: they are sorted when asked for.
+/* samples.c: percentiles over the last OBS_SAMPLES durations, exact: sorted when they are asked.
  */
 #include "obs/samples.h"
 #include <math.h>

@@ -74,6 +74,13 @@ $(B)/flags: FORCE
 $(B)/objects: FORCE
 	$(call stamp,$(LINK) $(LUA_LIBRARY) $(CORE) $(HOST))
 
+# Programs on disk are of use only to the product that they were made by.
+SOURCES_SUM := $(shell cat src/*/*.[ch] src/*/*.def | cksum | tr ' ' -)
+$(B)/sources: FORCE
+	$(call stamp,$(SOURCES_SUM))
+$(B)/obj/exec/warm.o: $(B)/sources
+$(B)/obj/exec/warm.o: CPPFLAGS += -DSGL_SOURCES='"$(SOURCES_SUM)"'
+
 $(B)/obj/%.o: src/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call run,CC,$(COMPILE) $(STRICT) -MMD -MP -c -o $@ $<)
@@ -136,7 +143,7 @@ demo: deps             ## install what is missing, build, train a model on handw
 
 test: deps             ## install what is missing, build, run every spec
 	@$(MAKE) $(PARALLEL) all
-	@$(SAN_RUN) SGL_EXE=$(abspath $(B)/sgl) $(B)/sgl $(BUSTED) $(SPEC_FLAGS)
+	@XDG_CACHE_HOME=$(abspath $(B))/cache $(SAN_RUN) SGL_EXE=$(abspath $(B)/sgl) $(B)/sgl $(BUSTED) $(SPEC_FLAGS)
 
 bench: all             ## run the benchmarks
 	@for f in bench/*.lua; do echo "== $$f"; $(B)/sgl $$f || exit 1; done

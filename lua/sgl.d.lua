@@ -30,10 +30,31 @@ local sgl = { Tensor = Tensor }
 ---@field debug integer prints one stage more with each step: 1 times, 2 captured graph, 3 simplified, 4 fused, 5 plan, 6 kernels, 7 every step
 ---@field verify integer check the graph after every pass
 ---@field fuse integer group nodes into kernels; 0: one kernel for each node
----@field cache_size_limit integer bytes of compiled programs kept in memory; the least recently used go first
+---@field cache_size_limit integer bytes of programs kept in memory, and as many on disk; the least recently used go first
+---@field cache_dir integer folder of programs on disk; empty: sgl/ in $XDG_CACHE_HOME, or in ~/.cache
+---@field cache_min_nodes integer graphs of fewer nodes are compiled without a look at the disk, which takes as long
+---@field config integer configuration file; empty: sgl.yaml or sgl.config.lua in the current folder, if there
+---@field preset "none"|"dev"|"prod" a set of settings for developing or for production; what is said expressly in the same place wins
+---@field enable "cpu"|"null"|"capture"|"compile"|"run"|"cache"|"disk" components that start and whose events are told, such as all,-disk: backends (cpu, null), events of capture, compile and run, programs kept in memory (cache) and on disk
+---@field event_rate integer events of each frequent kind (runs, steps, hits) told in a second at most; 0: none
+---@field event_history integer how many events sgl.events() looks back on
 ---@field fail_alloc integer make the n-th allocation fail, for tests; 0: none
 
 ---@alias sgl.dtype "bool"|"u8"|"i32"|"i64"|"f16"|"bf16"|"f32"|"f64"
+
+---Settings: read and assigned as fields, sgl.config.threads = 2.
+---@class sgl.config
+sgl.config = {}
+
+---Sets all settings of a preset, 'dev' or 'prod'; without a name, says which one is on.
+---@param name? string dev, prod
+---@return string # string: the preset
+function sgl.config.preset(name) end
+
+---Where a setting's value came from: default, file, environment, flag, program, or a preset in one of them.
+---@param name string
+---@return string # string
+function sgl.config.from(name) end
 
 ---The same elements in row-major order under another shape; one size may be -1.
 ---@param ... integer|table sizes, as arguments or one list
@@ -1357,6 +1378,55 @@ function sgl.Compiled:close() end
 ---@param o? sgl.compile.Options
 ---@return sgl.Compiled # Compiled: call it as the function
 function sgl.compile(fn, o) end
+
+---What sgl.on and sgl.on_graph_capture return. Fields: event, calls, errors, last_error. A <close> variable ends it.
+---@class sgl.Listener
+sgl.Listener = {}
+
+---Ends the listening. Once it is off, nothing more happens.
+function sgl.Listener:off() end
+
+---The same as off.
+function sgl.Listener:close() end
+
+---Calls a function with a table { event, trace, time, … } each time something happens; docs/events.md lists what, with the fields. It is called between operations, never inside a step that is being recorded; what it does cannot break training.
+---@param event string such as 'compile_end'
+---@param fn function
+---@return any # Listener
+function sgl.on(event, fn) end
+
+---Calls a function with each graph that sgl.compile has recorded, before it is compiled, and with the list of the arguments that it was recorded from.
+---@param fn function fn(graph, example_inputs)
+---@return any # Listener
+function sgl.on_graph_capture(fn) end
+
+---The last events of the kinds that happen seldom, the oldest first; as many as the setting event_history says.
+---@param event? string only of this kind
+---@return table # list of tables { event, trace, time, … }
+function sgl.events(event) end
+
+---How often each event was told: { count, weight, ms } by its name. The weight counts what the sampler left out too, ms sums the durations. Events that nobody wants are not counted.
+---@return table # table by name
+function sgl.counters() end
+
+---The state of each backend: uninitialized, registering, registered, capturing, compiled.
+---@return table # table of states by name
+function sgl.lifecycle() end
+
+---Programs kept in memory and on disk.
+---@class sgl.cache
+sgl.cache = {}
+
+---Figures of the cache: hits, misses, evictions, refaults (programs compiled again after they had been evicted), bytes, entries, limit; held (captured functions whose programs were evicted); lookup_us and compile_us with p50, p95 and p99 in microseconds of the last 1024 of each (of look-ups, one in eight is timed); advice on the limit, a sentence; and disk, the figures of the folder.
+---@return table # table
+function sgl.cache.stats() end
+
+---@class sgl.cache.clear.Options
+---@field disk? boolean remove those on disk too (default false)
+
+---Frees all programs in memory. Functions that are still there compile at their next call.
+---@param o? sgl.cache.clear.Options
+function sgl.cache.clear(o) end
 
 ---Results of one of two functions, by a single bool. Inside sgl.compile both are recorded and the program runs the one that the value at that run asks for; gradients flow through it alone. Tensors from outside may be read and assigned in both.
 ---@param pred sgl.Tensor|boolean bool[]

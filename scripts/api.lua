@@ -1,9 +1,9 @@
 -- api.lua: writes the generated documentation; run inside the program: build/sgl scripts/api.lua.
 --
 -- In:    the registry of public functions, the op table, the settings, the table of errors.
--- Out:   docs/api.md, docs/ops.md, docs/breaks.md, docs/config.md, the table in
---        docs/errors.md, lua/sgl.d.lua, and
---        the outputs beside the code blocks of the pages written by hand, whose code is run.
+-- Out:   docs/api.md, docs/ops.md, docs/breaks.md, docs/config.md, the tables in docs/errors.md and
+--        docs/events.md, lua/sgl.d.lua, and the outputs beside the code blocks of the pages written
+--        by hand, whose code is run.
 --        With --check nothing is written: files that differ are named with their first difference,
 --        and the exit is 1.
 -- Holds: the text depends on the tables alone, not on the machine or on settings.
@@ -50,10 +50,14 @@ local PAGES = {
     local page = require "api.errors"(read "src/base/err.def", read "docs/errors.md")
     return with_outputs("docs/errors.md", page)
   end },
+  { "docs/events.md", function()
+    return with_outputs("docs/events.md", require "api.events"(read "docs/events.md"))
+  end },
   { "lua/sgl.d.lua", function() return require "api.annotations"(api.all(), sgl) end },
   { "README.md", readme },
   example_page "docs/capture.md",
   example_page "docs/tutorial.md",
+  example_page "docs/cache.md",
   example_page "docs/internals.md",
   example_page "docs/numerics.md",
   example_page "docs/control-flow.md",

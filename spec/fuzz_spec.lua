@@ -215,6 +215,24 @@ local function safetensors_hold(list)
   end
 end
 
+local YAML = {
+  "threads: 2\nenable: [cpu, cache]\nverify: false\n", "# none\n---\na: 'b c'\n...\n",
+  'text: "a\\n\\x41"\nlist:\n- 1\n- two\n', "a: |\n  many\n  lines\nb: >\n  folded\n",
+  "a: &x 1\nb: *x\n", "{a: 1, b: [2, 3]}", "",
+}
+
+local function read_yaml(input)
+  local list, message, code = core.yaml(input)
+  if not list then error({ code = code, message = message }) end
+  return list
+end
+
+local function yaml_holds(list)
+  for _, pair in ipairs(list) do
+    assert(type(pair.key) == "string" and type(pair.value) == "string" and pair.line >= 1)
+  end
+end
+
 local function gzip_seeds()
   local list = {}
   for i, text in ipairs { "hello\n", ("1,2,3\n"):rep(200), "" } do
@@ -250,5 +268,6 @@ describe("a parser, fed with damage, #slow", function()
   fuzz("safetensors", safetensors_seeds(), function(s)
     return core.safetensors_load(s, "fuzz.safetensors")
   end, safetensors_hold)
+  fuzz("YAML", YAML, read_yaml, yaml_holds)
   fuzz("gzip", gzip_seeds(), read_as_file, function(text) assert(#text < 2 ^ 20) end)
 end)

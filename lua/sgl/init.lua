@@ -6,8 +6,11 @@
 -- Holds: an unknown name raises with the nearest known one, so a typo is found where it stands.
 local core = require "sgl.core"
 local api = require "sgl.api"
+require "sgl.config"
 require "sgl.tensor"
 require "sgl.compile"
+require "sgl.events"
+require "sgl.cache"
 require "sgl.control"
 require "sgl.effect"
 require "sgl.graph"
@@ -67,19 +70,6 @@ api.fn(root, "grad", {
   end
   return core.grad(loss, wrt)
 end)
-
--- Settings: reading a field gives the value, assigning checks it against the settings' table.
-root.config = setmetatable({}, {
-  __index = function(_, name) return core.knob(name) end,
-  __newindex = function(_, name, value) core.knob(name, value) end,
-  __pairs = function()
-    local list, i = core.knobs(), 0
-    return function()
-      i = i + 1
-      if list[i] then return list[i].name, list[i].value end
-    end
-  end,
-})
 
 local ROOMS = { nn = "sgl.nn", optim = "sgl.optim", data = "sgl.data" }
 api.rooms = ROOMS

@@ -31,6 +31,7 @@ void base_ctx_free(Ctx *cx)
     vec_free(&cx->sources);
     base_map_free(&cx->source_ids);
     base_intern_free(&cx->names);
+    base_knob_free(&cx->knobs);
     base_mem_free(cx);
 }
 

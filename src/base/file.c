@@ -222,21 +222,21 @@ static void sync_folder(char *target)
     close(fd);
 }
 
-static int replace(char *target, const struct stat *old, const void *data, size_t n,
+static int replace(char *target, const struct stat *old, const void *data, size_t n, bool durable,
                    const char *path, Err *e)
 {
     char temporary[PATH_MAX];
     int fd = open_beside(target, 0666, temporary, sizeof temporary);
     if (fd < 0) return system_error(e, path, "write");
-    bool well =
-        (!old || fchmod(fd, old->st_mode & 07777) == 0) && write_all(fd, data, n) && fsync(fd) == 0;
+    bool well = (!old || fchmod(fd, old->st_mode & 07777) == 0) && write_all(fd, data, n) &&
+                (!durable || fsync(fd) == 0);
     well = close_after(fd, well) && rename(temporary, target) == 0;
     if (!well) {
         int status = system_error(e, path, "write");
         unlink(temporary);
         return status;
     }
-    sync_folder(target);
+    if (durable) sync_folder(target);
     return SGL_OK;
 }
 
@@ -247,7 +247,7 @@ static int write_in_place(const char *path, const void *data, size_t n, Err *e)
     return SGL_OK;
 }
 
-int base_file_write(const char *path, const void *data, size_t n, Err *e)
+static int write_file(const char *path, const void *data, size_t n, bool durable, Err *e)
 {
     struct stat st;
     bool exists = stat(path, &st) == 0;
@@ -258,5 +258,15 @@ int base_file_write(const char *path, const void *data, size_t n, Err *e)
         if (!exists) errno = ENAMETOOLONG;
         return system_error(e, path, "write");
     }
-    return replace(target, exists ? &st : NULL, data, n, path, e);
+    return replace(target, exists ? &st : NULL, data, n, durable, path, e);
+}
+
+int base_file_write(const char *path, const void *data, size_t n, Err *e)
+{
+    return write_file(path, data, n, true, e);
+}
+
+int base_file_write_quick(const char *path, const void *data, size_t n, Err *e)
+{
+    return write_file(path, data, n, false, e);
 }

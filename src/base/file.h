@@ -15,4 +15,6 @@ int base_file_read(const char *path, char **data, size_t *n, Err *e);
  * damaged stream is SGL_EFORMAT. */
 int base_file_read_gz(const char *path, char **data, size_t *n, Err *e);
 int base_file_write(const char *path, const void *data, size_t n, Err *e);
+/* The same without waiting for the disk: after a failure of the machine the file may be damaged. */
+int base_file_write_quick(const char *path, const void *data, size_t n, Err *e);
 #endif

@@ -1,16 +1,19 @@
-/* knob.c: the settings table (knob.def) and the only code that parses a setting.
+/* knob.c: the settings table (knob.def), presets, and the only code that parses a setting.
  *
- * In:    defaults, then SGL_<NAME> from the environment, then base_knob_set by flags and Lua.
+ * In:    defaults, SGL_<NAME> from the environment, flags; by base_knob_put files and the program.
  * Holds: a text that does not fit changes nothing and is reported with what would have fitted,
  *        under the name by which the user gave it.
  */
 #include "base/knob.h"
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/mem.h"
 
 enum { NAME_MAX_BYTES = 64 };
+static const char SEPARATORS[] = " ,";
 
 /* Parses `text`; `shown` is the name in messages. */
 typedef int (*Setter)(Knobs *k, KnobId id, const char *shown, const char *text, Err *e);
@@ -21,6 +24,30 @@ const KnobInfo KNOBS[KNOB_COUNT] = {
 #include "base/knob.def"
 #undef KNOB
 };
+
+const KnobPreset KNOB_PRESETS[] = {
+#define PRESET(name, knob, text) {#name, KNOB_##knob, text},
+#include "base/preset.def"
+#undef PRESET
+    {NULL, KNOB_COUNT, NULL},
+};
+
+static const char *flags[KNOB_COUNT];
+
+const char *base_knob_from_name(KnobFrom from)
+{
+    static const char *const NAMES[] = {
+        [KNOB_FROM_DEFAULT] = "default",
+        [KNOB_FROM_FILE_PRESET] = "preset in the file",
+        [KNOB_FROM_FILE] = "file",
+        [KNOB_FROM_ENVIRONMENT_PRESET] = "preset in the environment",
+        [KNOB_FROM_ENVIRONMENT] = "environment",
+        [KNOB_FROM_FLAG_PRESET] = "preset among the flags",
+        [KNOB_FROM_FLAG] = "flag",
+        [KNOB_FROM_PROGRAM] = "program",
+    };
+    return NAMES[from];
+}
 
 /* The blank-separated choice number `which`, or NULL when there are not so many. */
 static const char *choice_at(const char *values, int which, size_t *n)
@@ -35,23 +62,53 @@ static const char *choice_at(const char *values, int which, size_t *n)
     return values;
 }
 
-static int set_choice(Knobs *k, KnobId id, const char *shown, const char *text, Err *e)
+/* The number of the choice that the n bytes at text are, or -1. */
+static int choice_find(const char *values, const char *text, size_t n)
 {
-    size_t n;
+    size_t length;
     const char *choice;
-    for (int i = 0; (choice = choice_at(KNOBS[id].values, i, &n)); i++) {
-        if (n == strlen(text) && memcmp(choice, text, n) == 0) {
-            k->value[id] = i;
-            return SGL_OK;
-        }
-    }
-    base_err_set(e, SGL_EKNOB, "%s: '%s' is none of the choices %s", shown, text, KNOBS[id].values);
-    return SGL_EKNOB;
+    for (int i = 0; (choice = choice_at(values, i, &length)); i++)
+        if (n == length && memcmp(choice, text, n) == 0) return i;
+    return -1;
 }
 
+/* The choice closest to the n bytes at text, or NULL; *length is that of the choice. */
+static const char *choice_near(const char *values, const char *text, size_t n, size_t *length)
+{
+    char word[NAME_MAX_BYTES], choice[NAME_MAX_BYTES];
+    const char *at, *one = choice;
+    snprintf(word, sizeof word, "%.*s", (int)n, text);
+    for (int i = 0; (at = choice_at(values, i, length)); i++) {
+        snprintf(choice, sizeof choice, "%.*s", (int)*length, at);
+        if (base_str_nearest(word, &one, 1)) return at;
+    }
+    return NULL;
+}
+
+static int no_choice(KnobId id, const char *shown, const char *text, size_t n, Err *e)
+{
+    size_t length = 0;
+    const char *near = choice_near(KNOBS[id].values, text, n, &length);
+    return base_err_set(e, SGL_EKNOB, "%s: '%.*s' is none of the choices %s%s%.*s%s", shown, (int)n,
+                        text, KNOBS[id].values, near ? " (did you mean '" : "", (int)length,
+                        near ? near : "", near ? "'?)" : "");
+}
+
+static int set_choice(Knobs *k, KnobId id, const char *shown, const char *text, Err *e)
+{
+    int choice = choice_find(KNOBS[id].values, text, strlen(text));
+    if (choice < 0) return no_choice(id, shown, text, strlen(text), e);
+    k->value[id] = choice;
+    return SGL_OK;
+}
+
+/* A switch, 0 or 1, may also be said as in Lua and YAML. */
 static int set_int(Knobs *k, KnobId id, const char *shown, const char *text, Err *e)
 {
     char *end;
+    bool is_switch = KNOBS[id].lo == 0 && KNOBS[id].hi == 1;
+    if (is_switch && strcmp(text, "true") == 0) text = "1";
+    if (is_switch && strcmp(text, "false") == 0) text = "0";
     errno = 0;
     long long v = strtoll(text, &end, 10);
     if (end == text || *end)
@@ -64,11 +121,119 @@ static int set_int(Knobs *k, KnobId id, const char *shown, const char *text, Err
     return SGL_OK;
 }
 
+static int64_t all_members(KnobId id)
+{
+    int64_t bits = 0;
+    size_t n;
+    for (int i = 0; choice_at(KNOBS[id].values, i, &n); i++) bits |= INT64_C(1) << i;
+    return bits;
+}
+
+/* "a,b": these. "all,-a", or "-a" alone: all but a. "none". */
+static int set_set(Knobs *k, KnobId id, const char *shown, const char *text, Err *e)
+{
+    int64_t bits = 0;
+    const char *at = text + strspn(text, SEPARATORS);
+    if (*at == '-') bits = all_members(id);
+    for (; *at; at += strspn(at, SEPARATORS)) {
+        size_t n = strcspn(at, SEPARATORS);
+        bool without = *at == '-';
+        int member = choice_find(KNOBS[id].values, at + without, n - without);
+        if (member >= 0) {
+            int64_t bit = INT64_C(1) << member;
+            bits = without ? bits & ~bit : bits | bit;
+        } else if (choice_find("all", at, n) == 0) {
+            bits = all_members(id);
+        } else if (choice_find("none", at, n) != 0) {
+            return no_choice(id, shown, at + without, n - without, e);
+        }
+        at += n;
+    }
+    k->value[id] = bits;
+    return SGL_OK;
+}
+
+static int set_text(Knobs *k, KnobId id, const char *shown, const char *text, Err *e)
+{
+    size_t n = strlen(text);
+    char *copy = n ? base_mem_alloc(n + 1) : NULL;
+    if (n && !copy) return base_err_set(e, SGL_ENOMEM, "%s: out of memory for a text", shown);
+    if (copy) memcpy(copy, text, n + 1);
+    base_mem_free(k->text[id]);
+    k->text[id] = copy;
+    k->value[id]++;
+    return SGL_OK;
+}
+
+static void put_int(const Knobs *k, KnobId id, Str *out)
+{
+    base_str_fmt(out, "%lld", (long long)k->value[id]);
+}
+
+static void put_choice(const Knobs *k, KnobId id, Str *out)
+{
+    size_t n;
+    const char *choice = choice_at(KNOBS[id].values, (int)k->value[id], &n);
+    base_str_add(out, choice, n);
+}
+
+static void put_set(const Knobs *k, KnobId id, Str *out)
+{
+    size_t n;
+    const char *member, *between = "";
+    if (k->value[id] == 0) base_str_put(out, "none");
+    else if (k->value[id] == all_members(id)) base_str_put(out, "all");
+    else
+        for (int i = 0; (member = choice_at(KNOBS[id].values, i, &n)); i++) {
+            if (!(k->value[id] >> i & 1)) continue;
+            base_str_put(out, between);
+            base_str_add(out, member, n);
+            between = ",";
+        }
+}
+
+static void put_text(const Knobs *k, KnobId id, Str *out)
+{
+    base_str_put(out, k->text[id] ? k->text[id] : "");
+}
+
+static const struct {
+    Setter set;
+    void (*put)(const Knobs *k, KnobId id, Str *out);
+} TYPES[] = {
+    [KNOB_INT] = {set_int, put_int},
+    [KNOB_CHOICE] = {set_choice, put_choice},
+    [KNOB_SET] = {set_set, put_set},
+    [KNOB_TEXT] = {set_text, put_text},
+};
+
+void base_knob_text(const Knobs *k, KnobId id, Str *out) { TYPES[KNOBS[id].type].put(k, id, out); }
+
 static int set_value(Knobs *k, KnobId id, const char *shown, const char *text, Err *e)
 {
-    static const Setter BY_TYPE[] = {[KNOB_INT] = set_int, [KNOB_CHOICE] = set_choice};
-    int status = BY_TYPE[KNOBS[id].type](k, id, shown, text, e);
+    int status = TYPES[KNOBS[id].type].set(k, id, shown, text, e);
     if (status < 0) base_err_hint(e, "%s: %s", KNOBS[id].name, KNOBS[id].help);
+    return status;
+}
+
+/* Sets, or only checks when a stronger place has spoken. */
+static int put(Knobs *k, KnobId id, KnobFrom from, const char *shown, const char *text, Err *e)
+{
+    Knobs other = {0};
+    bool weaker = from < (KnobFrom)k->from[id];
+    int status = set_value(weaker ? &other : k, id, shown, text, e);
+    if (status == SGL_OK && !weaker) k->from[id] = (uint8_t)from;
+    base_knob_free(&other);
+    return status;
+}
+
+int base_knob_put(Knobs *k, KnobId id, KnobFrom from, const char *shown, const char *text, Err *e)
+{
+    int status = put(k, id, from, shown, text, e);
+    KnobFrom below = from == KNOB_FROM_PROGRAM ? from : from - 1;
+    if (id != KNOB_preset || status < 0 || from < (KnobFrom)k->from[id]) return status;
+    for (const KnobPreset *p = KNOB_PRESETS; p->name && status == SGL_OK; p++)
+        if (strcmp(p->name, text) == 0) status = put(k, p->id, below, shown, p->text, e);
     return status;
 }
 
@@ -80,21 +245,47 @@ static void environment_name(char *to, const char *name)
     to[n] = 0;
 }
 
+static int read_environment(Knobs *k, Err *e)
+{
+    for (int id = 0; id < KNOB_COUNT; id++) {
+        char name[NAME_MAX_BYTES];
+        environment_name(name, KNOBS[id].name);
+        const char *text = getenv(name);
+        if (!text || !*text) continue;
+        int status = base_knob_put(k, (KnobId)id, KNOB_FROM_ENVIRONMENT, name, text, e);
+        if (status < 0) return status;
+    }
+    return SGL_OK;
+}
+
+static int read_flags(Knobs *k, Err *e)
+{
+    for (int id = 0; id < KNOB_COUNT; id++) {
+        if (!flags[id]) continue;
+        char name[NAME_MAX_BYTES];
+        snprintf(name, sizeof name, "--%s", KNOBS[id].name);
+        int status = base_knob_put(k, (KnobId)id, KNOB_FROM_FLAG, name, flags[id], e);
+        if (status < 0) return status;
+    }
+    return SGL_OK;
+}
+
 int base_knob_init(Knobs *k, Err *e)
 {
     for (int id = 0; id < KNOB_COUNT; id++) {
         int status = set_value(k, (KnobId)id, KNOBS[id].name, KNOBS[id].def, e);
         if (status < 0) return status;
     }
+    int status = read_environment(k, e);
+    return status < 0 ? status : read_flags(k, e);
+}
+
+void base_knob_free(Knobs *k)
+{
     for (int id = 0; id < KNOB_COUNT; id++) {
-        char name[NAME_MAX_BYTES];
-        environment_name(name, KNOBS[id].name);
-        const char *text = getenv(name);
-        if (!text || !*text) continue;
-        int status = set_value(k, (KnobId)id, name, text, e);
-        if (status < 0) return status;
+        base_mem_free(k->text[id]);
+        k->text[id] = NULL;
     }
-    return SGL_OK;
 }
 
 int base_knob_find(const char *name, Err *e)
@@ -117,16 +308,21 @@ int base_knob_find(const char *name, Err *e)
 int base_knob_set(Knobs *k, const char *name, const char *text, Err *e)
 {
     int id = base_knob_find(name, e);
-    return id < 0 ? id : set_value(k, (KnobId)id, name, text, e);
+    return id < 0 ? id : base_knob_put(k, (KnobId)id, KNOB_FROM_PROGRAM, name, text, e);
 }
 
-void base_knob_text(const Knobs *k, KnobId id, Str *out)
+int base_knob_flag(const char *name, const char *text, Err *e)
 {
-    if (KNOBS[id].type == KNOB_INT) {
-        base_str_fmt(out, "%lld", (long long)k->value[id]);
-        return;
-    }
-    size_t n;
-    const char *choice = choice_at(KNOBS[id].values, (int)k->value[id], &n);
-    base_str_add(out, choice, n);
+    Knobs check = {0};
+    int id = base_knob_find(name, e);
+    int status = id < 0 ? id : set_value(&check, (KnobId)id, name, text, e);
+    if (status == SGL_OK) flags[id] = text;
+    base_knob_free(&check);
+    return status;
+}
+
+bool base_knob_has(const Knobs *k, KnobId id, const char *member)
+{
+    int i = choice_find(KNOBS[id].values, member, strlen(member));
+    return i >= 0 && (k->value[id] >> i & 1);
 }

@@ -1,14 +1,16 @@
-/* knob.h: settings (knob.def), read from the environment, flags or Lua.
+/* knob.h: settings (knob.def), read from the environment, flags, a file or the program.
  *
- * Holds: a value in a Knobs is always inside its range or one of its choices.
+ * Holds: a value in a Knobs is always inside its range or one of its choices. A weaker place never
+ *        overrides a stronger one (KnobFrom), in whatever order they are read.
  */
 #ifndef SGL_BASE_KNOB_H
 #define SGL_BASE_KNOB_H
+#include <stdbool.h>
 #include <stdint.h>
 #include "base/err.h"
 #include "base/str.h"
 
-typedef enum KnobType { KNOB_INT, KNOB_CHOICE } KnobType;
+typedef enum KnobType { KNOB_INT, KNOB_CHOICE, KNOB_SET, KNOB_TEXT } KnobType;
 typedef enum KnobId {
 #define KNOB(name, type, def, lo, hi, values, key, help) KNOB_##name,
 #include "base/knob.def"
@@ -21,17 +23,45 @@ typedef struct KnobInfo {
     KnobType type;
     const char *def;       /* default, as text */
     int64_t lo, hi;        /* range of an INT, inclusive */
-    const char *values;    /* choices, separated by blanks */
+    const char *values;    /* choices of a CHOICE, members of a SET, separated by blanks */
     int key;               /* 1: changes what a compiled program does, so joins the cache key */
     const char *help;
 } KnobInfo;
 
 extern const KnobInfo KNOBS[KNOB_COUNT];
 
-typedef struct Knobs { int64_t value[KNOB_COUNT]; } Knobs;   /* a CHOICE is its index */
+/* What a preset sets (preset.def). Ends with a NULL name. */
+typedef struct KnobPreset { const char *name; KnobId id; const char *text; } KnobPreset;
+extern const KnobPreset KNOB_PRESETS[];
 
-int base_knob_init(Knobs *k, Err *e);                      /* defaults, then the environment */
+/* The place a value came from, the stronger the larger. What a preset sets is weaker than what is
+ * said expressly in the same place; in the program the last word counts. */
+typedef enum KnobFrom {
+    KNOB_FROM_DEFAULT,
+    KNOB_FROM_FILE_PRESET, KNOB_FROM_FILE,
+    KNOB_FROM_ENVIRONMENT_PRESET, KNOB_FROM_ENVIRONMENT,
+    KNOB_FROM_FLAG_PRESET, KNOB_FROM_FLAG,
+    KNOB_FROM_PROGRAM
+} KnobFrom;
+const char *base_knob_from_name(KnobFrom from);            /* "file", "environment" … */
+
+typedef struct Knobs {
+    int64_t value[KNOB_COUNT];     /* of a CHOICE its index, of a SET a bit a member, of a TEXT
+                                      how often it was set */
+    char *text[KNOB_COUNT];        /* of a TEXT; owned; NULL: empty */
+    uint8_t from[KNOB_COUNT];      /* KnobFrom */
+} Knobs;
+
+int base_knob_init(Knobs *k, Err *e);                      /* defaults, environment, flags */
+void base_knob_free(Knobs *k);
 int base_knob_find(const char *name, Err *e);              /* id, or SGL_EKNOB naming the nearest */
-int base_knob_set(Knobs *k, const char *name, const char *text, Err *e);
+/* Checks in any case, and sets unless a stronger place did; `shown` names it in messages. */
+int base_knob_put(Knobs *k, KnobId id, KnobFrom from, const char *shown, const char *text, Err *e);
+int base_knob_set(Knobs *k, const char *name, const char *text, Err *e);   /* by the program */
 void base_knob_text(const Knobs *k, KnobId id, Str *out);  /* the value as a user writes it */
+bool base_knob_has(const Knobs *k, KnobId id, const char *member);         /* of a SET */
+
+/* A flag of the command line: every context that is opened later takes it. The text is borrowed
+ * for good. */
+int base_knob_flag(const char *name, const char *text, Err *e);
 #endif

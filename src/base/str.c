@@ -45,14 +45,27 @@ void base_str_put(Str *s, const char *text) { base_str_add(s, text, strlen(text)
 void base_str_vfmt(Str *s, const char *fmt, va_list ap)
 {
     va_list again;
+    if (!reserve(s, FIRST_CAP)) return;
     va_copy(again, ap);
-    int n = vsnprintf(NULL, 0, fmt, ap);
+    int n = vsnprintf(s->at + s->n, s->cap - s->n, fmt, ap); /* most often it fits at once */
+    bool fits = n >= 0 && (size_t)n < s->cap - s->n;
     if (n < 0) s->failed = true;
-    else if (reserve(s, (size_t)n)) {
-        vsnprintf(s->at + s->n, (size_t)n + 1, fmt, again);
-        s->n += (size_t)n;
-    }
+    else if (!fits && reserve(s, (size_t)n)) vsnprintf(s->at + s->n, (size_t)n + 1, fmt, again);
+    if (!s->failed) s->n += (size_t)n;
+    s->at[s->n] = 0;
     va_end(again);
+}
+
+void base_str_int(Str *s, int64_t value)
+{
+    char digits[24], *at = digits + sizeof digits;
+    uint64_t left = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    do {
+        *--at = (char)('0' + left % 10);
+        left /= 10;
+    } while (left);
+    if (value < 0) *--at = '-';
+    base_str_add(s, at, (size_t)(digits + sizeof digits - at));
 }
 
 void base_str_fmt(Str *s, const char *fmt, ...)

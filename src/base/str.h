@@ -17,6 +17,7 @@ typedef struct Str { char *at; size_t n, cap; bool failed; } Str;
 void base_str_add(Str *s, const char *text, size_t n);
 void base_str_put(Str *s, const char *text);
 void base_str_fmt(Str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void base_str_int(Str *s, int64_t value);       /* in decimal */
 void base_str_vfmt(Str *s, const char *fmt, va_list ap);
 void base_str_free(Str *s);
 

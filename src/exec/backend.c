@@ -2,6 +2,8 @@
  */
 #include "exec/backend.h"
 
-static const Backend *const BACKENDS[] = {&EXEC_CPU, &EXEC_NULL};
+static const Backend *const BACKENDS[BACKEND_COUNT] = {&EXEC_CPU, &EXEC_NULL};
 
-const Backend *exec_backend(Ctx *cx) { return BACKENDS[cx->knobs.value[KNOB_backend]]; }
+const Backend *exec_backend_at(int i) { return BACKENDS[i]; }
+int exec_backend_chosen(const Ctx *cx) { return (int)cx->knobs.value[KNOB_backend]; }
+const Backend *exec_backend(Ctx *cx) { return BACKENDS[exec_backend_chosen(cx)]; }

@@ -1,6 +1,6 @@
 /* backend.h: the vtable a backend implements. Slots marked optional may be NULL; the default is
  * stated at the slot. To add a backend: a file with a `const Backend`, a row in backend.c, a value
- * of the knob `backend`.
+ * of the knobs `backend` and `enable`.
  */
 #ifndef SGL_EXEC_BACKEND_H
 #define SGL_EXEC_BACKEND_H
@@ -9,6 +9,9 @@
 
 typedef struct Backend {
     const char *name;
+    /* While it registers: is the machine fit for it? Optional: any is. Negative with the context's
+     * error set. */
+    int (*start)(Ctx *cx);
     /* Once a program, after lowering: compile kernels, size workspaces; *state is the backend's.
      * Optional: nothing is prepared. */
     int (*prepare)(Ctx *cx, const StepVec *steps, void **state);
@@ -21,5 +24,8 @@ typedef struct Backend {
 } Backend;
 
 extern const Backend EXEC_CPU, EXEC_NULL;
-const Backend *exec_backend(Ctx *cx);       /* the one the knob names */
+enum { BACKEND_COUNT = 2 };
+const Backend *exec_backend_at(int i);      /* in the order of the knob's choices */
+int exec_backend_chosen(const Ctx *cx);     /* the number of the one the knob `backend` names */
+const Backend *exec_backend(Ctx *cx);       /* that one */
 #endif

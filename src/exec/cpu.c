@@ -249,4 +249,6 @@ void exec_cpu_split(const CpuJob *j, int chunks, PoolFn fn, void *arg)
     for (int i = 0; i < chunks; i++) fn(arg, i, 0);
 }
 
-const Backend EXEC_CPU = {"cpu", prepare, release, run, 1};
+static int start(Ctx *cx) { return kern_isa(cx) ? SGL_OK : cx->err.code; }
+
+const Backend EXEC_CPU = {"cpu", start, prepare, release, run, 1};

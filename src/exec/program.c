@@ -9,40 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/clock.h"
-#include "ir/control.h"
 #include "exec/program_type.h"
-
-typedef struct ExecSlot {
-    ExecHooks hooks;
-    ExecPrint print;
-} ExecSlot;
-
-/* NULL with the error set: no memory. */
-static ExecSlot *slot_of(Ctx *cx)
-{
-    ExecSlot *slot = cx->slot[CTX_EXEC];
-    if (slot) return slot;
-    slot = base_mem_zero(1, sizeof *slot);
-    if (!slot) {
-        base_fail(cx, SGL_ENOMEM, "no memory for hooks");
-        return NULL;
-    }
-    cx->slot[CTX_EXEC] = slot;
-    cx->slot_free[CTX_EXEC] = base_mem_free;
-    return slot;
-}
-
-int exec_hooks_set(Ctx *cx, ExecHooks hooks)
-{
-    ExecSlot *slot = slot_of(cx);
-    if (!slot) return SGL_ENOMEM;
-    slot->hooks = hooks;
-    return SGL_OK;
-}
+#include "exec/slot.h"
+#include "exec/tell.h"
+#include "exec/warm.h"
+#include "ir/control.h"
 
 int exec_print_set(Ctx *cx, ExecPrint print)
 {
-    ExecSlot *slot = slot_of(cx);
+    ExecSlot *slot = exec_slot(cx);
     if (!slot) return SGL_ENOMEM;
     slot->print = print;
     return SGL_OK;
@@ -117,8 +92,11 @@ static int lower(Program *p)
 {
     const Schedule *s = p->schedule;
     int code = SGL_OK;
-    for (int i = 0; i < s->groups.n && code == SGL_OK; i++)
+    for (int i = 0; i < s->groups.n && code == SGL_OK; i++) {
+        int first = p->steps.n;
         code = kern_lower(s, i, &p->arena, &p->steps);
+        if (code == SGL_OK) exec_group_tell(p, i, first);
+    }
     if (code == SGL_OK) code = add_copies(p);
     return code == SGL_OK ? kern_share(p->cx, &p->steps, &p->info.bodies) : code;
 }
@@ -149,6 +127,8 @@ static void count_blocks(Program *p)
         info->bodies += block->bodies;
         info->steps += block->steps;
         info->dots += block->dots;
+        info->ops += block->ops;
+        info->fused += block->fused;
         info->arena_bytes += block->arena_bytes;
         info->bytes += block->bytes;
         info->blocks += block->blocks + 1;
@@ -160,6 +140,7 @@ static void count(Program *p, double start)
     const Schedule *s = p->schedule;
     ProgramInfo *info = &p->info;
     for (int i = 0; i < s->graph->nodes.n; i++) info->nodes += s->group_of[i] >= 0;
+    exec_fusion_count(s, &info->ops, &info->fused);
     for (int i = 0; i < s->groups.n; i++) info->groups += s->groups.at[i].kind != GROUP_ALIAS;
     for (int i = 0; i < p->steps.n; i++) {
         info->kernels += p->steps.at[i].kind == STEP_KERNEL;
@@ -187,12 +168,22 @@ static int check_static(const Graph *g)
     return SGL_OK;
 }
 
-Program *exec_compile(Graph *g)
+/* By the passes, or from the disk what they gave before; `key` is then this graph's. Takes g. */
+static Schedule *schedule(Graph *g, ProgramInfo *info, Str *key)
+{
+    ExecHooks hooks = hooks_of(g->cx);
+    bool wanted = exec_warm_wanted(g) && exec_warm_key(g, key);
+    Schedule *s = wanted ? exec_warm_load(g, key, &hooks, &info->passes) : NULL;
+    info->cache = s ? "disk" : "none";
+    if (s || !wanted) base_str_free(key);
+    return s ? s : pass_run(g, NULL, &info->passes, hooks.pass, hooks.arg);
+}
+
+Program *exec_compile_part(Graph *g)
 {
     double start = base_clock();
-    if (!g) return NULL;
     Ctx *cx = g->cx;
-    ExecHooks hooks = hooks_of(cx);
+    Str key = {0};
     Program *p = NULL;
     if (check_static(g) == SGL_OK && !(p = base_mem_zero(1, sizeof *p)))
         base_fail(cx, SGL_ENOMEM, "no memory for a program");
@@ -202,15 +193,48 @@ Program *exec_compile(Graph *g)
     }
     p->cx = cx;
     p->backend = exec_backend(cx);
-    p->schedule = pass_run(g, NULL, &p->info.passes, hooks.pass, hooks.arg);
+    p->schedule = schedule(g, &p->info, &key);
     if (!p->schedule || lower(p) < 0 || allocate(p) < 0 ||
         exec_calls_make(cx, &p->steps, &p->calls) < 0 ||
         (p->backend->prepare && p->backend->prepare(cx, &p->steps, &p->state) < 0)) {
         exec_program_free(p);
+        p = NULL;
+    }
+    if (p && key.n) exec_warm_store(p->schedule, &key);
+    base_str_free(&key);
+    if (p) count(p, start);
+    return p;
+}
+
+static void has_compiled(Ctx *cx, int backend)
+{
+    if (exec_lifecycle_state(cx, backend) != BACKEND_COMPILED)
+        exec_lifecycle_move(cx, backend, BACKEND_COMPILED);
+}
+
+Program *exec_compile(Graph *g)
+{
+    if (!g) return NULL;
+    Ctx *cx = g->cx;
+    int backend = exec_backend_chosen(cx);
+    if (exec_lifecycle_ready(cx, backend) < 0) {
+        ir_graph_free(g);
         return NULL;
     }
-    count(p, start);
+    ObsSpan span = obs_span_begin(cx);
+    obs_event(cx, OBS_compile_start, -1, OBS_TEXT("backend", exec_backend(cx)->name),
+              OBS_INT("nodes", g->nodes.n));
+    Program *p = exec_compile_part(g);
+    exec_compile_tell(cx, p, false, obs_span_ms(&span));
+    if (p) has_compiled(cx, backend);
+    obs_span_end(cx, &span);
     return p;
+}
+
+void exec_compile_found(Program *p, double ms)
+{
+    exec_compile_tell(p->cx, p, true, ms);
+    has_compiled(p->cx, exec_backend_chosen(p->cx));
 }
 
 void exec_program_free(Program *p)
@@ -232,6 +256,15 @@ void exec_program_free(Program *p)
 const ProgramInfo *exec_program_info(const Program *p) { return &p->info; }
 
 const Graph *exec_program_graph(const Program *p) { return p->schedule->graph; }
+
+Graph *exec_program_take_source(Program *p)
+{
+    Graph **link = &p->schedule->graph->from, *source;
+    while (*link && (*link)->from) link = &(*link)->from;
+    source = *link;
+    *link = NULL;
+    return source;
+}
 
 static bool same_dims(const Storage *s, const Node *n)
 {
@@ -325,23 +358,30 @@ static int run_step(Program *p, int i)
 static int run_steps(Program *p)
 {
     ExecHooks hooks = hooks_of(p->cx);
+    bool told = obs_wanted(p->cx, OBS_step_end);
     int code = SGL_OK;
     for (int i = 0; i < p->steps.n && code >= 0; i++) {
-        double start = hooks.step ? base_clock() : 0;
+        bool tell = told && obs_sample(p->cx, OBS_step_end);
+        double start = hooks.step || tell ? base_clock() : 0;
         code = run_step(p, i);
         if (hooks.step && code >= 0) hooks.step(hooks.arg, p, i, base_clock() - start);
+        if (tell) exec_step_tell(p, i, base_clock() - start);
     }
     return code;
 }
 
 int exec_run(Program *p, Storage *const *in, Storage **out)
 {
+    bool told = obs_sample(p->cx, OBS_run_end), watched = told || obs_wanted(p->cx, OBS_step_end);
+    ObsSpan span = {0};
+    if (watched) span = obs_span_begin(p->cx);
     int code = bind(p, in);
     if (code >= 0) code = run_steps(p);
-    if (code < 0) return code;
-    for (int k = 0; k < exec_program_graph(p)->outputs.n; k++)
+    for (int k = 0; k < exec_program_graph(p)->outputs.n && code >= 0; k++)
         out[k] = exec_storage_ref(p->kept[k]);
-    return SGL_OK;
+    if (told && code >= 0) exec_run_tell(p, obs_span_ms(&span));
+    if (watched) obs_span_end(p->cx, &span);
+    return code < 0 ? code : SGL_OK;
 }
 
 int exec_program_call(Program *p, void *const *in, void *const *out)

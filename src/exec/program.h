@@ -14,6 +14,8 @@ typedef struct ProgramInfo {
     int blocks;                  /* programs of blocks, nested ones too */
     size_t arena_bytes;          /* peak memory of a run beside inputs and outputs */
     size_t bytes;                /* memory the program itself holds, arena included */
+    int ops, fused;              /* nodes with inputs; those computed together with others */
+    const char *cache;           /* where the passes' work was found: "none", "disk" */
     double compile_seconds;
     PassTimes passes;
 } ProgramInfo;
@@ -38,9 +40,14 @@ int exec_print(Ctx *cx, const Node *n, const char *text, void *const *values);
 
 /* Compiles a graph (takes it). NULL with the context's error set. Static dims only. */
 Program *exec_compile(Graph *g);
+/* In place of compiling, p was found in memory: tells it, and takes the backend's step. */
+void exec_compile_found(Program *p, double ms);
 void exec_program_free(Program *p);
 const ProgramInfo *exec_program_info(const Program *p);
 const Graph *exec_program_graph(const Program *p);        /* after simplify; borrowed */
+/* Takes the graph that was compiled out of a program that is about to be freed; NULL: there is none
+ * beside the one it runs. */
+Graph *exec_program_take_source(Program *p);
 
 /* Runs. in[i] is the storage of graph input i: same dtype and dims, else SGL_ESHAPE/EDTYPE naming
  * the input. State inputs that the graph assigns are updated in place (the caller made them

@@ -27,6 +27,11 @@ static const int STEP_VIEWS[] = {
     [STEP_CUMSUM] = 1, [STEP_FOLD] = 1,   [STEP_COPY] = 0,
 };
 
+const char *exec_step_name(const Step *s)
+{
+    return s->kind == STEP_KERNEL ? s->kernel->name : STEP_NAMES[s->kind];
+}
+
 static void put_nodes(const NodeVec *nodes, Str *out)
 {
     for (int i = 0; i < nodes->n; i++) base_str_fmt(out, " %%%u", nodes->at[i]->id);

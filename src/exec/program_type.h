@@ -21,4 +21,6 @@ struct Program {
     Storage **kept;          /* by output: what the last run handed out, for reuse */
     ProgramInfo info;
 };
+
+const char *exec_step_name(const Step *s);       /* of the kernel, or its kind */
 #endif

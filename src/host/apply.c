@@ -1,5 +1,6 @@
 /* apply.c: core.apply, ops with structure by name; realisation of lists.
  */
+#include "host/events.h"
 #include "host/ops.h"
 #include "ir/build.h"
 
@@ -132,6 +133,7 @@ static int realize(lua_State *L)
     if (h->capture) return host_raise(L, SGL_ESTATE, NULL, "realize: not inside sgl.compile");
     base_err_clear(&h->cx->err);
     if (host_realise(h, n, list) < 0) return host_throw(L, h);
+    host_events_flush(L, h);
     host_hint_memory(L, h);
     return 0;
 }

@@ -1,101 +1,162 @@
-/* cache.c: compiled programs of pending operations, found by the exact key of their graph.
+/* cache.c: the cache as captured functions use it, and as Lua sees it.
  *
- * Holds: one entry for a hash; a hit compares the whole key. The knob cache_size_limit bounds the
- *        bytes of programs and keys; the least recently used go first, the newest always stays.
+ * Holds: the key of a captured graph is all that its program depends on: the graph's text, the
+ *        positions that messages name, the settings that matter. So equal keys are one program.
  */
-#include <string.h>
-#include "exec/program.h"
+#include "host/cache.h"
+#include "base/clock.h"
+#include "exec/disk.h"
+#include "host/debug.h"
+#include "host/events.h"
 #include "host/trace.h"
+#include "ir/text.h"
 
-typedef struct Entry {
-    uint64_t hash, used;
-    int64_t *key, bytes;
-    int n;
-    Program *program;
-} Entry;
+enum { REFAULTS_MAX = 8 }; /* that are no accident any more */
 
-struct Cache {
-    VEC(Entry) entries;
-    Map by_hash; /* index in entries */
-    uint64_t clock;
-    int64_t bytes;
+static void put_word(Str *key, int64_t word)
+{
+    base_str_add(key, (const char *)&word, sizeof word);
+}
+
+static int captured_key(const Graph *g, Str *key)
+{
+    int32_t *number = base_mem_alloc(((size_t)g->nodes.n + 1) * sizeof *number);
+    int n = number ? ir_text_numbers(g, number) : SGL_ENOMEM;
+    for (int k = 0; k < KNOB_COUNT; k++)
+        if (KNOBS[k].key) put_word(key, g->cx->knobs.value[k]);
+    for (int id = 0; id < g->nodes.n && n >= 0; id++)
+        if (number[id] >= 0) put_word(key, g->nodes.at[id]->src);
+    ir_print_plain(g, key);
+    base_mem_free(number);
+    if (n >= 0 && !key->failed) return SGL_OK;
+    return base_fail(g->cx, SGL_ENOMEM, "out of memory for the key of a program");
+}
+
+static CacheEntry *compile(Host *h, Graph *g, const Str *key)
+{
+    double start = base_clock();
+    int64_t bytes = (int64_t)g->arena.bytes - base_mem_stats().live;
+    Program *p = host_compile(h, g);
+    bytes += base_mem_stats().live;
+    if (!p) return NULL;
+    return exec_cache_add_held(h->cache, key->at, key->n, p, bytes, base_clock() - start);
+}
+
+CacheEntry *host_cache_captured(Host *h, Graph *g)
+{
+    Str key = {0};
+    double start = base_clock();
+    CacheEntry *e = NULL;
+    int status = captured_key(g, &key);
+    if (status == SGL_OK) e = exec_cache_hold(h->cache, key.at, key.n);
+    if (!e && status == SGL_OK) {
+        e = compile(h, g, &key);
+    } else {
+        Program *p = e ? exec_cache_program(h->cache, e) : NULL;
+        if (p) exec_compile_found(p, (base_clock() - start) * 1e3);
+        ir_graph_free(g);
+    }
+    base_str_free(&key);
+    return e;
+}
+
+/* A limit that is too low would be a silent slow path. */
+static void warn_of_refaults(lua_State *L, Host *h)
+{
+    if (h->cache_warned || exec_cache_stats(h->cache).refaults < REFAULTS_MAX) return;
+    h->cache_warned = true;
+    lua_warning(L, "sgl: programs are compiled again and again, because they do not fit into", 1);
+    lua_warning(L, " cache_size_limit together; sgl.cache.stats().advice says what would do", 0);
+}
+
+Program *host_cache_ready(lua_State *L, Host *h, CacheEntry *e)
+{
+    Program *p = exec_cache_program(h->cache, e);
+    if (p) return p;
+    double start = base_clock();
+    int64_t before = base_mem_stats().live;
+    base_err_clear(&h->cx->err);
+    Graph *copy = host_copy_whole(exec_cache_graph(e));
+    p = copy ? host_compile(h, copy) : NULL;
+    if (!p) host_throw(L, h);
+    exec_cache_refill(h->cache, e, p, base_mem_stats().live - before, base_clock() - start);
+    warn_of_refaults(L, h);
+    return p;
+}
+
+static void set_integer(lua_State *L, const char *key, int64_t value)
+{
+    lua_pushinteger(L, value);
+    lua_setfield(L, -2, key);
+}
+
+/* Percentiles in microseconds. */
+static void set_percentiles(lua_State *L, const char *key, const ObsSamples *s)
+{
+    static const struct {
+        const char *name;
+        double at;
+    } WHICH[] = {{"p50", 0.5}, {"p95", 0.95}, {"p99", 0.99}};
+    lua_createtable(L, 0, 4);
+    for (size_t i = 0; i < sizeof WHICH / sizeof *WHICH; i++) {
+        double seconds;
+        obs_samples_percentiles(s, 1, &WHICH[i].at, &seconds);
+        lua_pushnumber(L, seconds * 1e6);
+        lua_setfield(L, -2, WHICH[i].name);
+    }
+    set_integer(L, "count", s->count);
+    lua_setfield(L, -2, key);
+}
+
+static void push_disk(lua_State *L, Ctx *cx)
+{
+    DiskStats s = exec_disk_stats(cx);
+    lua_newtable(L);
+    set_integer(L, "hits", s.hits);
+    set_integer(L, "misses", s.misses);
+    set_integer(L, "stores", s.stores);
+    set_integer(L, "failures", s.failures);
+    set_integer(L, "damaged", s.damaged);
+    set_integer(L, "evictions", s.evictions);
+    set_integer(L, "bytes", s.bytes);
+    set_integer(L, "entries", s.entries);
+    lua_pushstring(L, exec_disk_folder(cx));
+    lua_setfield(L, -2, "folder");
+}
+
+/* core.cache_stats() */
+static int stats(lua_State *L)
+{
+    const Host *h = host_of(L);
+    CacheStats s = exec_cache_stats(h->cache);
+    lua_newtable(L);
+    set_integer(L, "hits", s.hits);
+    set_integer(L, "misses", s.misses);
+    set_integer(L, "evictions", s.evictions);
+    set_integer(L, "refaults", s.refaults);
+    set_integer(L, "bytes", s.bytes);
+    set_integer(L, "entries", s.entries);
+    set_integer(L, "held", s.held);
+    set_integer(L, "wanted_bytes", s.wanted_bytes);
+    set_percentiles(L, "lookup_us", s.lookups);
+    set_percentiles(L, "compile_us", s.compiles);
+    push_disk(L, h->cx);
+    lua_setfield(L, -2, "disk");
+    return 1;
+}
+
+/* core.cache_clear(disk): also the folder? */
+static int clear(lua_State *L)
+{
+    Host *h = host_of(L);
+    exec_cache_clear(h->cache);
+    if (lua_toboolean(L, 1)) exec_disk_trim(h->cx, 0);
+    host_events_flush(L, h);
+    return 0;
+}
+
+const luaL_Reg HOST_CACHE[] = {
+    {"cache_stats", stats},
+    {"cache_clear", clear},
+    {NULL, NULL},
 };
-
-Cache *host_cache_new(void) { return base_mem_zero(1, sizeof(Cache)); }
-
-static void entry_free(Entry *e)
-{
-    exec_program_free(e->program);
-    base_mem_free(e->key);
-}
-
-void host_cache_clear(Cache *c)
-{
-    for (int i = 0; i < c->entries.n; i++) entry_free(&c->entries.at[i]);
-    c->entries.n = 0;
-    c->bytes = 0;
-    base_map_clear(&c->by_hash);
-}
-
-void host_cache_free(Cache *c)
-{
-    if (!c) return;
-    host_cache_clear(c);
-    vec_free(&c->entries);
-    base_map_free(&c->by_hash);
-    base_mem_free(c);
-}
-
-Program *host_cache_find(Cache *c, const int64_t *key, int n)
-{
-    uint64_t index;
-    if (!base_map_get(&c->by_hash, base_hash(0, key, n * sizeof *key), &index)) return NULL;
-    Entry *e = &c->entries.at[index];
-    if (e->n != n || memcmp(e->key, key, n * sizeof *key) != 0) return NULL;
-    e->used = ++c->clock;
-    return e->program;
-}
-
-/* The last entry takes the place of the one removed. */
-static void cache_remove(Cache *c, int index)
-{
-    Entry *e = &c->entries.at[index];
-    c->bytes -= e->bytes;
-    base_map_remove(&c->by_hash, e->hash);
-    entry_free(e);
-    *e = vec_pop(&c->entries);
-    if (index < c->entries.n) base_map_set(&c->by_hash, e->hash, (uint64_t)index);
-}
-
-static void cache_trim(Cache *c, int64_t limit)
-{
-    while (c->bytes > limit && c->entries.n > 1) {
-        int oldest = 0;
-        for (int i = 1; i < c->entries.n; i++)
-            if (c->entries.at[i].used < c->entries.at[oldest].used) oldest = i;
-        cache_remove(c, oldest);
-    }
-}
-
-int host_cache_add(Ctx *cx, Cache *c, const int64_t *key, int n, Program *p, int64_t bytes)
-{
-    size_t size = n * sizeof *key;
-    Entry e = {.hash = base_hash(0, key, size),
-               .used = ++c->clock,
-               .n = n,
-               .program = p,
-               .key = base_mem_alloc(size)};
-    uint64_t old;
-    if (base_map_get(&c->by_hash, e.hash, &old)) cache_remove(c, (int)old);
-    if (!e.key || !vec_reserve(&c->entries, c->entries.n + 1) ||
-        !base_map_set(&c->by_hash, e.hash, (uint64_t)c->entries.n)) {
-        entry_free(&e);
-        return base_fail(cx, SGL_ENOMEM, "out of memory for a program");
-    }
-    memcpy(e.key, key, size);
-    e.bytes = bytes + (int64_t)size;
-    (void)vec_push(&c->entries, e);
-    c->bytes += e.bytes;
-    cache_trim(c, cx->knobs.value[KNOB_cache_size_limit]);
-    return SGL_OK;
-}

@@ -7,12 +7,23 @@
  */
 #include <string.h>
 #include "host/capture.h"
+#include "host/events.h"
 #include "ir/build.h"
+
+static void tell_end(const Capture *c)
+{
+    const Graph *g = c->trace.graph;
+    obs_event(c->host->cx, OBS_capture_end, obs_span_ms(&c->span), OBS_TEXT("file", c->start.file),
+              OBS_INT("line", c->start.line), OBS_BOOL("ok", c->whole),
+              OBS_INT("nodes", g->nodes.n), OBS_INT("inputs", c->nargs),
+              OBS_INT("outputs", g->outputs.n), OBS_INT("states", c->states.n));
+}
 
 void host_capture_off(lua_State *L, Capture *c)
 {
     if (c->host->capture != c) return;
     if (!c->outer) host_watch_off(L, &c->watch);
+    if (!c->outer) tell_end(c);
     c->host->capture = c->outer;
     Tensor *ring = &c->trace.handles;
     while (ring->next != ring) {
@@ -39,6 +50,29 @@ bool host_capture_holds(const Capture *c, const Tensor *t)
     return c != NULL;
 }
 
+/* A hook of on_graph_capture may capture in turn: then the backend is capturing already. */
+static void watch_begin(lua_State *L, Host *h, Capture *c)
+{
+    c->span = obs_span_begin(h->cx);
+    c->backend = exec_backend_chosen(h->cx);
+    c->before = exec_lifecycle_state(h->cx, c->backend);
+    if (c->before != BACKEND_CAPTURING) exec_lifecycle_move(h->cx, c->backend, BACKEND_CAPTURING);
+    obs_event(h->cx, OBS_capture_start, -1, OBS_TEXT("file", c->start.file),
+              OBS_INT("line", c->start.line), OBS_INT("inputs", c->nargs));
+    host_events_flush(L, h);
+}
+
+/* Unless the capture became a program, the backend is where it was. */
+static void watch_end(lua_State *L, Capture *c)
+{
+    Ctx *cx = c->host->cx;
+    if (!c->span.id) return;
+    if (exec_lifecycle_state(cx, c->backend) == BACKEND_CAPTURING)
+        exec_lifecycle_move(cx, c->backend, c->before);
+    obs_span_end(cx, &c->span);
+    host_events_flush(L, c->host);
+}
+
 static void capture_end(Owned *o)
 {
     Capture *c = (Capture *)o;
@@ -53,7 +87,9 @@ static void capture_end(Owned *o)
 
 static int capture_close(lua_State *L)
 {
-    host_capture_off(L, lua_touserdata(L, 1));
+    Capture *c = lua_touserdata(L, 1);
+    host_capture_off(L, c);
+    if (!c->outer) watch_end(L, c);
     return 0;
 }
 
@@ -250,12 +286,14 @@ static int capture(lua_State *L)
         lua_call(L, 1, 0);
     }
     Capture *c = host_capture_new(L, h);
+    if (exec_lifecycle_ready(h->cx, exec_backend_chosen(h->cx)) < 0) return host_throw(L, h);
     lua_toclose(L, 8);
     c->args = base_mem_zero((size_t)nargs + 1, sizeof *c->args);
     if (!c->args) return host_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
-    h->capture = c;
     c->nargs = nargs;
     c->start = start;
+    watch_begin(L, h, c);
+    h->capture = c;
     c->trace.graph->src = start.file ? base_src(h->cx, start.file, start.line) : host_src(L, h);
     lua_pushvalue(L, 1);
     for (int i = 1; i <= nargs; i++) push_argument(L, h, c, i);
@@ -267,7 +305,9 @@ static int capture(lua_State *L)
     take_outputs(L, h, c);
     take_updates(L, h, c);
     if (c->effect && ir_effect(c->trace.graph, c->effect) < 0) return host_throw(L, h);
+    c->whole = true;
     host_capture_off(L, c);
+    host_events_graph(L, h, c->trace.graph, 2);
     host_program_push(L, h, c, 9);
     lua_pushvalue(L, 7);
     return 2;

@@ -9,8 +9,10 @@
  */
 #ifndef SGL_HOST_CAPTURE_H
 #define SGL_HOST_CAPTURE_H
+#include "exec/lifecycle.h"
 #include "host/hook.h"
 #include "host/trace.h"
+#include "obs/obs.h"
 
 typedef struct CapturedState {
     Tensor *tensor;
@@ -49,6 +51,10 @@ typedef struct Capture {
     int nargs;
     CapturedArg *args;
     SrcPos start; /* of the user's function; file NULL: unknown */
+    ObsSpan span; /* of the capture of a step and its compilation */
+    bool whole;   /* the function returned, nothing was raised */
+    int backend;  /* what it is captured for */
+    BackendState before; /* of the backend */
     Watch watch;  /* what it sees of the virtual machine */
     bool broken;  /* a break was raised; field `broken` of the states' list holds it */
 } Capture;

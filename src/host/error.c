@@ -7,6 +7,7 @@
  */
 #include <string.h>
 #include "host/capture.h"
+#include "host/events.h"
 
 static const char ERROR[] = "sgl.error";
 
@@ -35,10 +36,9 @@ Src host_src(lua_State *L, Host *h)
     return at.file ? base_src(h->cx, at.file, at.line) : 0;
 }
 
-/* Raises the message on the top of the stack. */
-static int raise_top(lua_State *L, int code, const char *hint)
+/* Raises the message on the top of the stack, as of the place given. */
+static int raise_at(lua_State *L, int code, const char *hint, SrcPos at)
 {
-    lua_Debug ar;
     lua_createtable(L, 0, 5);
     lua_insert(L, -2);
     lua_setfield(L, -2, "message");
@@ -48,7 +48,6 @@ static int raise_top(lua_State *L, int code, const char *hint)
         lua_pushstring(L, hint);
         lua_setfield(L, -2, "hint");
     }
-    SrcPos at = host_position(L, &ar);
     if (at.file) {
         lua_pushstring(L, at.file);
         lua_setfield(L, -2, "file");
@@ -67,6 +66,13 @@ static int raise_top(lua_State *L, int code, const char *hint)
     return lua_error(L);
 }
 
+/* The same, at the user's position. */
+static int raise_top(lua_State *L, int code, const char *hint)
+{
+    lua_Debug ar;
+    return raise_at(L, code, hint, host_position(L, &ar));
+}
+
 int host_raise(lua_State *L, int code, const char *hint, const char *fmt, ...)
 {
     va_list ap;
@@ -82,6 +88,7 @@ int host_throw(lua_State *L, Host *h)
     base_err_clear(&h->cx->err);
     if (!e.code) e.code = SGL_EINTERN;
     if (e.code == SGL_EINTR) host_interrupt_taken(L, h);
+    host_events_flush(L, h);
     lua_pushstring(L, *e.text ? e.text : base_err_sentence(e.code));
     return raise_top(L, e.code, e.hint);
 }
@@ -111,14 +118,15 @@ static int code_of(lua_State *L, int arg)
     return luaL_error(L, "unknown error code '%s'", name);
 }
 
-/* core.raise(code, message, hint?) */
+/* core.raise(code, message, hint?, file?, line?); without a file, the user's position */
 static int error_raise(lua_State *L)
 {
     int code = code_of(L, 1);
     const char *hint = luaL_optstring(L, 3, NULL);
+    SrcPos at = {luaL_optstring(L, 4, NULL), (int)luaL_optinteger(L, 5, 0)};
     luaL_checkstring(L, 2);
     lua_pushvalue(L, 2);
-    return raise_top(L, code, hint);
+    return at.file ? raise_at(L, code, hint, at) : raise_top(L, code, hint);
 }
 
 /* core.fail(code, message) -> nil, message, code */

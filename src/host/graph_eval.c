@@ -4,6 +4,7 @@
 #include <string.h>
 #include "exec/program.h"
 #include "host/debug.h"
+#include "host/events.h"
 #include "host/graph.h"
 #include "ir/eval.h"
 
@@ -196,6 +197,7 @@ static int graph_run(lua_State *L)
         host_tensor_set(host_tensor_at(L, h, -1), out[i]);
         lua_pop(L, 1);
     }
+    host_events_flush(L, h);
     return 1;
 }
 

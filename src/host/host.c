@@ -5,7 +5,10 @@
  *        made while the state was closing, are ended here; later calls raise.
  */
 #include <string.h>
+#include "exec/cache.h"
+#include "exec/lifecycle.h"
 #include "host/debug.h"
+#include "host/events.h"
 #include "host/trace.h"
 
 static const char KEY; /* its address is the host's key in the registry */
@@ -21,9 +24,10 @@ static int host_end(lua_State *L)
     }
     host_interrupt_watch(NULL);
     host_trace_drop(h);
-    host_cache_free(h->cache);
+    exec_cache_free(h->cache);
     base_map_free(&h->purity);
     base_ctx_free(h->cx);
+    host_events_close(h);
     h->cx = NULL;
     return 0;
 }
@@ -34,8 +38,11 @@ static int host_start(lua_State *L, Host *h)
     h->cx = base_ctx_new(&e);
     if (!h->cx) return host_raise(L, e.code, e.hint, "%s", e.text);
     host_interrupt_watch(h->cx);
-    h->cache = host_cache_new();
-    if (h->cache && host_debug_watch(h) == SGL_OK) return 0;
+    h->cache = exec_cache_new(h->cx);
+    bool observed = obs_open(h->cx) == SGL_OK && host_events_open(h) == SGL_OK;
+    if (h->cache && observed && host_debug_watch(h) == SGL_OK &&
+        exec_lifecycle_start(h->cx) == SGL_OK)
+        return 0;
     return host_raise(L, SGL_ENOMEM, NULL, "out of memory for the engine");
 }
 

@@ -27,7 +27,9 @@ typedef struct Host {
     Owned owned;             /* head of the ring of handles */
     struct Trace *pending;   /* operations recorded outside a capture; NULL: none */
     struct Capture *capture; /* the capture that is on; NULL: none */
-    struct Cache *cache;     /* programs made of pending operations */
+    struct Cache *cache;     /* programs */
+    bool cache_warned;       /* of programs that are made again and again */
+    struct Events *events;   /* on their way to Lua's callbacks */
     uint64_t last_cut;       /* tensors with smaller ids lost the history they were in */
     lua_State *running;      /* that runs a program now or ran one last, for its prints */
     int64_t rng_seed, rng_counter;
@@ -74,7 +76,7 @@ void host_push_type(lua_State *L, const Shape *s); /* "f32[2, 3]" */
 /* The functions of sgl.core, by the file that holds them; core.c puts them together. */
 extern const luaL_Reg HOST_ERROR[], HOST_MAKE[], HOST_READ[], HOST_APPLY[], HOST_GRAD[], HOST_RNG[],
     HOST_CAPTURE[], HOST_CONTROL[], HOST_EFFECT[], HOST_GRAPH[], HOST_INFO[], HOST_TABLES[],
-    HOST_IO[], HOST_GUARD[], HOST_BREAK[];
+    HOST_IO[], HOST_GUARD[], HOST_BREAK[], HOST_KNOBS[], HOST_EVENTS[], HOST_CACHE[];
 extern const luaL_Reg HOST_TENSOR_META[], HOST_TENSOR_METHODS[], HOST_READ_METHODS[];
 void host_open_error(lua_State *L);
 void host_open_ops(lua_State *L); /* (methods, metatable, host): adds the operators */
@@ -88,6 +90,7 @@ int host_open_core(lua_State *L); /* module sgl.core */
 void host_interrupt_arm(lua_State *L, bool on);   /* of the interpreter: installs the handler */
 void host_interrupt_taken(lua_State *L, Host *h); /* the request is being answered */
 void host_interrupt_check(lua_State *L, Host *h); /* raises if there is one */
+void host_interrupt_again(void);                  /* it was caught where it must not end */
 void host_interrupt_watch(Ctx *cx);               /* programs of this context; NULL: none */
 
 /* loader.c, line.c */

@@ -1,85 +1,10 @@
-/* info.c: what Lua can ask of the engine and set: settings, memory, the machine, time.
+/* info.c: what Lua can ask of the engine: memory, the machine, time.
  */
 #include <unistd.h>
 #include "base/clock.h"
 #include "exec/storage.h"
-#include "host/debug.h"
 #include "host/trace.h"
 #include "kern/isa.h"
-
-static void push_knob_value(lua_State *L, Host *h, KnobId id)
-{
-    if (KNOBS[id].type == KNOB_INT) {
-        lua_pushinteger(L, h->cx->knobs.value[id]);
-        return;
-    }
-    Str *s = host_text(L);
-    base_knob_text(&h->cx->knobs, id, s);
-    host_text_push(L, s);
-    lua_remove(L, -2);
-}
-
-/* What was made from the old value is made again at its next use: the pool, and cached programs,
- * which keep their instruction set. */
-static void knob_applied(lua_State *L, Host *h, KnobId id)
-{
-    if (id == KNOB_fail_alloc) base_mem_fail_at(h->cx->knobs.value[id]);
-    if (id == KNOB_isa) host_cache_clear(h->cache);
-    if (id == KNOB_debug && host_debug_watch(h) < 0) host_throw(L, h);
-    if (id != KNOB_threads) return;
-    base_pool_free(h->cx->pool);
-    h->cx->pool = NULL;
-}
-
-/* core.knob(name) -> value; core.knob(name, value) sets it */
-static int knob(lua_State *L)
-{
-    Host *h = host_of(L);
-    const char *name = luaL_checkstring(L, 1);
-    base_err_clear(&h->cx->err);
-    int id = base_knob_find(name, &h->cx->err);
-    if (id < 0) return host_throw(L, h);
-    if (!lua_isnoneornil(L, 2)) {
-        if (base_knob_set(&h->cx->knobs, name, luaL_tolstring(L, 2, NULL), &h->cx->err) < 0)
-            return host_throw(L, h);
-        knob_applied(L, h, (KnobId)id);
-    }
-    push_knob_value(L, h, (KnobId)id);
-    return 1;
-}
-
-static void set_string(lua_State *L, const char *key, const char *value)
-{
-    if (!value) return;
-    lua_pushstring(L, value);
-    lua_setfield(L, -2, key);
-}
-
-/* core.knobs() -> list of {name, type, default, values, low, high, help, value} */
-static int knobs(lua_State *L)
-{
-    Host *h = host_of(L);
-    lua_createtable(L, KNOB_COUNT, 0);
-    for (int id = 0; id < KNOB_COUNT; id++) {
-        const KnobInfo *k = &KNOBS[id];
-        lua_newtable(L);
-        set_string(L, "name", k->name);
-        set_string(L, "type", k->type == KNOB_INT ? "integer" : "choice");
-        set_string(L, "default", k->def);
-        set_string(L, "values", k->values);
-        set_string(L, "help", k->help);
-        if (k->type == KNOB_INT) {
-            lua_pushinteger(L, k->lo);
-            lua_setfield(L, -2, "low");
-            lua_pushinteger(L, k->hi);
-            lua_setfield(L, -2, "high");
-        }
-        push_knob_value(L, h, (KnobId)id);
-        lua_setfield(L, -2, "value");
-        lua_rawseti(L, -2, id + 1);
-    }
-    return 1;
-}
 
 /* core.memory(restart?) -> {live, peak, count, blocks, tensors}; restart: the peak counts anew. */
 static int memory(lua_State *L)
@@ -166,8 +91,6 @@ static int nearest(lua_State *L)
 }
 
 const luaL_Reg HOST_INFO[] = {
-    {"knob", knob},
-    {"knobs", knobs},
     {"memory", memory},
     {"isa", isa},
     {"threads", threads},

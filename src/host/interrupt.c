@@ -53,6 +53,11 @@ void host_interrupt_taken(lua_State *L, Host *h)
     install(on_signal);
 }
 
+void host_interrupt_again(void)
+{
+    if (armed) raise(SIGINT);
+}
+
 void host_interrupt_check(lua_State *L, Host *h)
 {
     if (!h->cx->interrupted) return;

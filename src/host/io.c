@@ -10,12 +10,14 @@
 #include "io/csv.h"
 #include "io/idx.h"
 #include "io/safetensors.h"
+#include "io/yaml.h"
 
 /* Whatever a call here holds outside Lua's heap. */
 typedef struct Loaded {
     char *bytes;
     CsvTable table;
     SafeFile safe;
+    YamlFile yaml;
 } Loaded;
 
 static int loaded_gc(lua_State *L)
@@ -24,6 +26,7 @@ static int loaded_gc(lua_State *L)
     base_mem_free(l->bytes);
     io_csv_free(&l->table);
     io_safetensors_free(&l->safe);
+    io_yaml_free(&l->yaml);
     memset(l, 0, sizeof *l);
     return 0;
 }
@@ -200,11 +203,40 @@ static int save_safetensors(lua_State *L)
     return 1;
 }
 
+/* core.yaml(text) -> list of {key, value, line}; or nil, message, code, hint, line */
+static int read_yaml(lua_State *L)
+{
+    size_t n;
+    Err e = {0};
+    const char *text = luaL_checklstring(L, 1, &n);
+    Loaded *l = loaded_new(L);
+    if (io_yaml_parse(text, n, &l->yaml, &e) < 0) {
+        host_fail(L, &e);
+        lua_pushstring(L, e.hint);
+        lua_pushinteger(L, l->yaml.line);
+        return 5;
+    }
+    lua_createtable(L, l->yaml.pairs.n, 0);
+    for (int i = 0; i < l->yaml.pairs.n; i++) {
+        const YamlPair *pair = &l->yaml.pairs.at[i];
+        lua_createtable(L, 0, 3);
+        lua_pushstring(L, pair->key);
+        lua_setfield(L, -2, "key");
+        lua_pushstring(L, pair->value);
+        lua_setfield(L, -2, "value");
+        lua_pushinteger(L, pair->line);
+        lua_setfield(L, -2, "line");
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
 const luaL_Reg HOST_IO[] = {
     {"read", read_file},
     {"write", write_file},
     {"csv", read_csv},
     {"idx", read_idx},
+    {"yaml", read_yaml},
     {"safetensors_load", load_safetensors},
     {"safetensors_save", save_safetensors},
     {NULL, NULL},

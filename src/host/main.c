@@ -70,11 +70,10 @@ static void bad_option(const char *option)
             program, program);
 }
 
-/* --name=value or --name value: becomes a variable of the environment, which the engine reads
- * when it starts. Returns how many words it takes; 0: no such setting. */
+/* --name=value or --name value. Returns how many words it takes; 0: no such setting. */
 static int take_setting(char **argv, int i)
 {
-    char name[64], variable[80] = "SGL_";
+    char name[64];
     const char *flag = argv[i] + 2, *equals = strchr(flag, '=');
     size_t n = equals ? (size_t)(equals - flag) : strlen(flag);
     if (n >= sizeof name) return 0;
@@ -83,18 +82,14 @@ static int take_setting(char **argv, int i)
     Err e = {0};
     for (char *c = name; *c; c++)
         if (*c == '-') *c = '_';
-    Knobs check;
     const char *value = equals ? equals + 1 : argv[i + 1];
     if (base_knob_find(name, &e) < 0) return 0;
     if (!value) base_err_set(&e, SGL_EKNOB, "--%s needs a value", name);
-    else base_knob_set(&check, name, value, &e);
+    else base_knob_flag(name, value, &e);
     if (e.code) {
         fprintf(stderr, "%s: %s%s%s\n", program, e.text, *e.hint ? "\n  " : "", e.hint);
         exit(EXIT_FAILURE);
     }
-    for (size_t k = 0; k <= n; k++)
-        variable[4 + k] = (char)(name[k] >= 'a' && name[k] <= 'z' ? name[k] - 'a' + 'A' : name[k]);
-    setenv(variable, value, 1);
     return equals ? 1 : 2;
 }
 

@@ -5,18 +5,22 @@
  *        first. That covers aliases: a second handle, the pending trace, an argument.
  */
 #include <string.h>
-#include "exec/program.h"
+#include "exec/tell.h"
+#include "host/cache.h"
 #include "host/capture.h"
-#include "host/debug.h"
+#include "host/events.h"
 #include "host/graph.h"
 
 typedef struct Prog {
     Owned owned;
-    Program *program; /* NULL: closed */
+    Cache *cache;      /* borrowed */
+    CacheEntry *entry; /* NULL: closed */
+    Program *program;  /* of the entry; the cache may have freed it since prog_ready */
     int nargs, nin, nout;
     Tensor **state; /* by input: anchored in the uservalue; NULL: argument or rng */
     bool *assigned; /* by input */
     int rng;        /* its input, or -1 */
+    bool dropped;   /* closed by hand: its memory is wanted back now */
     bool *updated;  /* by argument: its new value is one of the last outputs */
     int nupdated;
     Tensor **wanted;     /* during a run: tensors whose values are needed */
@@ -36,7 +40,7 @@ static void prog_end(Owned *o)
     Prog *p = (Prog *)o;
     release(p->in, p->nin);
     release(p->out, p->nout);
-    if (p->program) exec_program_free(p->program);
+    if (p->entry) exec_cache_release(p->cache, p->entry, p->dropped);
     base_mem_free(p->state);
     base_mem_free(p->assigned);
     base_mem_free(p->updated);
@@ -54,10 +58,22 @@ static int prog_gc(lua_State *L)
     return 0;
 }
 
-static Prog *prog_check(lua_State *L)
+static Prog *prog_open(lua_State *L)
 {
     Prog *p = luaL_checkudata(L, 1, "sgl.program");
-    if (!p->program) host_raise(L, SGL_ECLOSED, NULL, "the program is closed");
+    if (!p->entry) host_raise(L, SGL_ECLOSED, NULL, "the program is closed");
+    return p;
+}
+
+static void prog_ready(lua_State *L, Host *h, Prog *p)
+{
+    p->program = host_cache_ready(L, h, p->entry);
+}
+
+static Prog *prog_check(lua_State *L)
+{
+    Prog *p = prog_open(L);
+    prog_ready(L, host_of(L), p);
     return p;
 }
 
@@ -159,7 +175,7 @@ static void update_arguments(lua_State *L, Host *h, Prog *p)
 static int prog_run(lua_State *L)
 {
     Host *h = host_of(L);
-    Prog *p = prog_check(L);
+    Prog *p = prog_open(L);
     lua_settop(L, 2);
     if (h->capture)
         return host_raise(L, SGL_ESTATE, NULL, "a program cannot run inside another capture");
@@ -172,6 +188,7 @@ static int prog_run(lua_State *L)
         lua_rawseti(L, 3, k + 1);
     }
     fill_inputs(L, h, p);
+    prog_ready(L, h, p);
     h->running = L;
     int status = exec_run(p->program, p->in, p->out);
     release(p->in, p->nin);
@@ -185,6 +202,7 @@ static int prog_run(lua_State *L)
     }
     host_trace_idle(h);
     host_hint_memory(L, h);
+    host_events_flush(L, h);
     return 1;
 }
 
@@ -194,10 +212,8 @@ static int prog_graph(lua_State *L)
     Host *h = host_of(L);
     Prog *p = prog_check(L);
     GraphBox *b = host_graph_new(L, h);
-    const Graph *g = exec_program_graph(p->program);
-    while (g->from) g = g->from;
     b->kernels = exec_program_info(p->program)->kernels;
-    b->graph = host_copy_whole(g);
+    b->graph = host_copy_whole(exec_cache_graph(p->entry));
     return host_graph_made(L, h, b);
 }
 
@@ -239,8 +255,12 @@ static int prog_info(lua_State *L)
         lua_pushinteger(L, FIELDS[i].value);
         lua_setfield(L, -2, FIELDS[i].name);
     }
+    lua_pushnumber(L, exec_fusion_ratio(info));
+    lua_setfield(L, -2, "fusion_ratio");
     lua_pushnumber(L, info->compile_seconds * 1e3);
     lua_setfield(L, -2, "compile_ms");
+    lua_pushstring(L, info->cache);
+    lua_setfield(L, -2, "cache");
     push_passes(L, &info->passes);
     lua_setfield(L, -2, "passes");
     return 1;
@@ -271,7 +291,7 @@ static int prog_print(lua_State *L)
 
 static int prog_close(lua_State *L)
 {
-    prog_check(L);
+    prog_open(L)->dropped = true;
     return prog_gc(L);
 }
 
@@ -297,7 +317,8 @@ static Prog *prog_new(lua_State *L, Host *h, const Capture *c)
 {
     const Graph *g = c->trace.graph;
     Prog *p = lua_newuserdatauv(L, sizeof *p, 1);
-    *p = (Prog){.nargs = c->nargs, .nin = g->inputs.n, .nout = g->outputs.n, .rng = -1};
+    *p = (Prog){
+        .cache = h->cache, .nargs = c->nargs, .nin = g->inputs.n, .nout = g->outputs.n, .rng = -1};
     host_program_class(L);
     lua_setmetatable(L, -2);
     host_own(h, &p->owned, prog_end);
@@ -331,6 +352,6 @@ int host_program_push(lua_State *L, Host *h, Capture *c, int states)
     for (int i = 0; i < g->assigns.n; i++) p->assigned[g->assigns.at[i].input] = true;
     c->trace.graph = NULL;
     base_err_clear(&h->cx->err);
-    p->program = host_compile(h, g);
-    return p->program ? 1 : host_throw(L, h);
+    p->entry = host_cache_captured(h, g);
+    return p->entry ? 1 : host_throw(L, h);
 }

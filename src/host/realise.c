@@ -7,7 +7,8 @@
  * programs, so a part met before runs without building a graph. Ops that can fail while running
  * put their position into the key, so that messages name the right line.
  */
-#include "exec/program.h"
+#include "base/clock.h"
+#include "exec/cache.h"
 #include "host/break.h"
 #include "host/debug.h"
 #include "host/trace.h"
@@ -118,13 +119,16 @@ static Graph *job_graph(Job *j, Ctx *cx)
 
 static Program *job_program(Job *j, Host *h)
 {
-    Program *p = host_cache_find(h->cache, j->key.at, j->key.n);
+    size_t size = (size_t)j->key.n * sizeof *j->key.at;
+    Program *p = exec_cache_find(h->cache, j->key.at, size);
     if (p) return p;
+    double start = base_clock();
     int64_t before = base_mem_stats().live;
     Graph *g = job_graph(j, h->cx);
     p = g ? host_compile(h, g) : NULL;
     int64_t bytes = base_mem_stats().live - before;
-    if (!p || host_cache_add(h->cx, h->cache, j->key.at, j->key.n, p, bytes) < 0) return NULL;
+    double seconds = base_clock() - start;
+    if (!p || exec_cache_add(h->cache, j->key.at, size, p, bytes, seconds) < 0) return NULL;
     return p;
 }
 

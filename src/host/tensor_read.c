@@ -1,6 +1,7 @@
 /* tensor_read.c: values of tensors back in Lua. Reading runs what is pending.
  */
 #include <string.h>
+#include "host/events.h"
 #include "host/tensor.h"
 
 static void push_element(lua_State *L, const Storage *s, int64_t i)
@@ -19,6 +20,7 @@ static int read_item(lua_State *L)
     const Storage *s = host_tensor_value(L, h, 1, "item");
     if (s->count == 1) {
         push_element(L, s, 0);
+        host_events_flush(L, h);
         return 1;
     }
     Shape shape = host_tensor_shape(host_tensor_at(L, h, 1));
@@ -49,6 +51,7 @@ static int read_list(lua_State *L)
     Host *h = host_of(L);
     int64_t next = 0;
     push_list(L, host_tensor_value(L, h, 1, "tolist"), 0, &next);
+    host_events_flush(L, h);
     return 1;
 }
 
@@ -58,6 +61,7 @@ static int read_bytes(lua_State *L)
     Host *h = host_of(L);
     const Storage *s = host_tensor_value(L, h, 1, "bytes");
     lua_pushlstring(L, s->data, s->bytes);
+    host_events_flush(L, h);
     return 1;
 }
 
@@ -66,6 +70,7 @@ static int read_realize(lua_State *L)
 {
     Host *h = host_of(L);
     host_tensor_value(L, h, 1, "realize");
+    host_events_flush(L, h);
     lua_settop(L, 1);
     return 1;
 }

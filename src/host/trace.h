@@ -37,14 +37,4 @@ enum { COPY_NO, COPY_NODE, COPY_INPUT };
 void host_copy_mark(const Graph *g, const Trace *known, uint8_t *mark);  /* spreads to inputs */
 int host_copy(const Graph *from, const uint8_t *mark, Graph *to, Node **made);
 Graph *host_copy_whole(const Graph *from);       /* outputs and assigns too; NULL: no memory */
-
-/* cache.c: compiled programs of pending operations, least recently used first out. */
-typedef struct Cache Cache;
-typedef struct Program Program;
-Cache *host_cache_new(void);
-void host_cache_clear(Cache *c);
-void host_cache_free(Cache *c);
-Program *host_cache_find(Cache *c, const int64_t *key, int n);
-/* Takes p, which holds so many bytes. */
-int host_cache_add(Ctx *cx, Cache *c, const int64_t *key, int n, Program *p, int64_t bytes);
 #endif

@@ -51,7 +51,8 @@ void ir_dim_text(const Ctx *cx, Dim d, Str *out)
 {
     DimExpr e = ir_dim_expr(cx, d);
     for (int i = 0; i < e.n; i++) term_text(cx, e.term[i], i == 0, out);
-    if (e.n == 0 || e.constant) base_str_fmt(out, e.n ? "%+lld" : "%lld", (long long)e.constant);
+    if (e.n && e.constant > 0) base_str_put(out, "+");
+    if (e.n == 0 || e.constant) base_str_int(out, e.constant);
 }
 
 static bool read_number(Ctx *cx, const char **text, int64_t *out)

@@ -122,6 +122,6 @@ const OpInfo OPS[OP_COUNT] = {
 int ir_op_find(const char *name)
 {
     for (int op = 0; op < OP_COUNT; op++)
-        if (strcmp(OPS[op].name, name) == 0) return op;
+        if (OPS[op].name[0] == name[0] && strcmp(OPS[op].name, name) == 0) return op;
     return -1;
 }

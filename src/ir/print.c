@@ -90,7 +90,7 @@ typedef void (*ItemPrinter)(const Node *n, int64_t word, Str *out);
 static void item_int(const Node *n, int64_t word, Str *out)
 {
     (void)n;
-    base_str_fmt(out, "%lld", (long long)word);
+    base_str_int(out, word);
 }
 
 static void item_axis(const Node *n, int64_t word, Str *out) { item_int(n, word + 1, out); }

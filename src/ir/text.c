@@ -27,7 +27,8 @@ typedef struct Printer {
     Str *out;
     Live live;
     int indent;
-    uint32_t *number; /* of nodes, by id */
+    bool plain;       /* without sources */
+    int32_t *number;  /* of nodes, by id; -1: left out */
     uint32_t *region; /* of regions */
     uint32_t *block;  /* of blocks */
     int *blocks;      /* those that are needed, in the order of their numbers */
@@ -37,16 +38,36 @@ typedef struct Printer {
 /* Begins a line. */
 static void put_word(const Printer *p, const char *word)
 {
-    base_str_fmt(p->out, "%*s%s", p->indent, "", word);
+    for (int i = 0; i < p->indent; i++) base_str_put(p->out, " ");
+    base_str_put(p->out, word);
+}
+
+static int number_nodes(const Graph *g, const Live *live, int32_t *number)
+{
+    int32_t n = 0;
+    for (int id = 0; id < g->nodes.n; id++) number[id] = -1;
+    for (int i = 0; i < g->inputs.n; i++) number[g->inputs.at[i].node->id] = n++;
+    for (int id = 0; id < g->nodes.n; id++)
+        if (live->node[id] && g->nodes.at[id]->op != OP_input) number[id] = n++;
+    return n;
+}
+
+int ir_text_numbers(const Graph *g, int32_t *number)
+{
+    Live live;
+    if (!ir_live_find(g, &live))
+        return base_fail(g->cx, SGL_ENOMEM, "out of memory for the numbers of %d nodes",
+                         g->nodes.n);
+    int n = number_nodes(g, &live, number);
+    ir_live_free(&live);
+    return n;
 }
 
 static void number_all(Printer *p)
 {
     const Graph *g = p->g;
-    uint32_t n = 0, r = 0;
-    for (int i = 0; i < g->inputs.n; i++) p->number[g->inputs.at[i].node->id] = n++;
-    for (int id = 0; id < g->nodes.n; id++)
-        if (p->live.node[id] && g->nodes.at[id]->op != OP_input) p->number[id] = n++;
+    uint32_t r = 0;
+    number_nodes(g, &p->live, p->number);
     for (int i = 0; i < g->regions.n; i++)
         if (p->live.region[i]) p->region[i] = r++;
     p->nblock = ir_print_blocks(g, &p->live, p->block, p->blocks);
@@ -54,29 +75,34 @@ static void number_all(Printer *p)
 
 static void put_source(const Printer *p, Src src)
 {
-    if (!src) return;
+    if (!src || p->plain) return;
     SrcPos pos = base_src_pos(p->g->cx, src);
     base_str_put(p->out, " # ");
     if (ir_print_is_plain(pos.file)) base_str_put(p->out, pos.file);
     else ir_print_quoted(pos.file, p->out);
-    base_str_fmt(p->out, ":%d", pos.line);
+    base_str_put(p->out, ":");
+    base_str_int(p->out, pos.line);
 }
 
 static void put_refs(const Printer *p, int n, Node *const *in)
 {
-    const char *between = "";
+    const char *between = "%";
     base_str_put(p->out, "(");
     for (int i = 0; i < n; i++) {
         if (!p->live.node[in[i]->id]) continue;
-        base_str_fmt(p->out, "%s%%%u", between, p->number[in[i]->id]);
-        between = ", ";
+        base_str_put(p->out, between);
+        base_str_int(p->out, p->number[in[i]->id]);
+        between = ", %";
     }
     base_str_put(p->out, ")");
 }
 
 static void put_place(const Printer *p, const Node *n)
 {
-    if (n->region) base_str_fmt(p->out, " @%u", p->region[n->region]);
+    if (n->region) {
+        base_str_put(p->out, " @");
+        base_str_int(p->out, p->region[n->region]);
+    }
     put_source(p, n->src);
     base_str_put(p->out, "\n");
 }
@@ -124,7 +150,7 @@ static void put_inputs(const Printer *p)
     for (int i = 0; i < p->g->inputs.n; i++) {
         const GraphInput *in = &p->g->inputs.at[i];
         put_word(p, "input ");
-        base_str_fmt(p->out, "%%%u %s ", p->number[in->node->id],
+        base_str_fmt(p->out, "%%%d %s ", p->number[in->node->id],
                      in->kind == INPUT_STATE ? "state" : "arg");
         ir_print_quoted(in->name, p->out);
         base_str_put(p->out, " ");
@@ -139,7 +165,9 @@ static void put_nodes(const Printer *p)
         const Node *n = p->g->nodes.at[id];
         if (!p->live.node[id] || n->op == OP_input) continue;
         put_word(p, "%");
-        base_str_fmt(p->out, "%u = %s", p->number[id], OPS[n->op].name);
+        base_str_int(p->out, p->number[id]);
+        base_str_put(p->out, " = ");
+        base_str_put(p->out, OPS[n->op].name);
         put_refs(p, n->nin, n->in);
         ir_print_attrs(n, NULL, p->block, p->out);
         base_str_put(p->out, " : ");
@@ -158,41 +186,41 @@ static void put_ends(const Printer *p)
         base_str_fmt(p->out, "@%u", p->region[i]);
         put_refs(p, r->nin, r->in);
         if (r->out && p->live.node[r->out->id])
-            base_str_fmt(p->out, " = %%%u", p->number[r->out->id]);
+            base_str_fmt(p->out, " = %%%d", p->number[r->out->id]);
         base_str_put(p->out, "\n");
     }
     for (int i = 0; i < g->outputs.n; i++) {
         put_word(p, "output ");
-        base_str_fmt(p->out, "%%%u ", p->number[g->outputs.at[i].node->id]);
+        base_str_fmt(p->out, "%%%d ", p->number[g->outputs.at[i].node->id]);
         ir_print_quoted(g->outputs.at[i].name, p->out);
         base_str_put(p->out, "\n");
     }
     for (int i = 0; i < g->assigns.n; i++) {
         put_word(p, "assign ");
-        base_str_fmt(p->out, "%%%u = %%%u\n",
+        base_str_fmt(p->out, "%%%d = %%%d\n",
                      p->number[g->inputs.at[g->assigns.at[i].input].node->id],
                      p->number[g->assigns.at[i].value->id]);
     }
     if (!g->effect) return;
     put_word(p, "effect ");
-    base_str_fmt(p->out, "%%%u\n", p->number[g->effect->id]);
+    base_str_fmt(p->out, "%%%d\n", p->number[g->effect->id]);
 }
 
-static void put_graph(const Graph *g, int indent, Str *out);
+static void put_graph(const Graph *g, int indent, bool plain, Str *out);
 
 static void put_blocks(const Printer *p)
 {
     for (int i = 0; i < p->nblock; i++) {
         put_word(p, "block ");
         base_str_fmt(p->out, "$%d\n", i);
-        put_graph(p->g->blocks.at[p->blocks[i]], p->indent + 2, p->out);
+        put_graph(p->g->blocks.at[p->blocks[i]], p->indent + 2, p->plain, p->out);
         put_word(p, "end\n");
     }
 }
 
-static void put_graph(const Graph *g, int indent, Str *out)
+static void put_graph(const Graph *g, int indent, bool plain, Str *out)
 {
-    Printer p = {.g = g, .out = out, .indent = indent};
+    Printer p = {.g = g, .out = out, .indent = indent, .plain = plain};
     p.number = base_mem_zero(g->nodes.n + 1, sizeof *p.number);
     p.region = base_mem_zero(g->regions.n, sizeof *p.region);
     p.block = base_mem_zero(g->blocks.n + 1, sizeof *p.block);
@@ -218,5 +246,11 @@ static void put_graph(const Graph *g, int indent, Str *out)
 void ir_print(const Graph *g, Str *out)
 {
     base_str_put(out, "graph\n");
-    put_graph(g, 0, out);
+    put_graph(g, 0, false, out);
+}
+
+void ir_print_plain(const Graph *g, Str *out)
+{
+    base_str_put(out, "graph\n");
+    put_graph(g, 0, g->blocks.n == 0, out);
 }

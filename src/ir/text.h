@@ -7,6 +7,12 @@
 #include "ir/graph.h"
 
 void ir_print(const Graph *g, Str *out);
+/* The same without positions in the source, as long as there are no blocks: those of nodes inside
+ * blocks would be lost. Equal texts are equal programs. */
+void ir_print_plain(const Graph *g, Str *out);
+/* number[id] becomes the node's number in the text, or -1 when it is left out. Returns how many
+ * are in it, or SGL_ENOMEM. */
+int ir_text_numbers(const Graph *g, int32_t *number);
 Graph *ir_parse(Ctx *cx, const char *text);            /* NULL: error with line and column */
 uint64_t ir_graph_hash(const Graph *g);                /* of all that changes meaning: no sources */
 /* For people: composites folded to one line, as `g` prints in the REPL. `kernels` < 0: unknown. */

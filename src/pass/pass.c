@@ -3,6 +3,7 @@
 #include <string.h>
 #include "base/clock.h"
 #include "ir/verify.h"
+#include "obs/obs.h"
 #include "pass/pass.h"
 
 const Pass PASSES[] = {
@@ -26,7 +27,10 @@ static int run_one(const Pass *pass, PassState *st, PassTimes *times)
     double start = base_clock();
     int status = pass->run(st);
     if (status < 0) return status;
-    note_time(times, pass->name, base_clock() - start, st->graph->nodes.n);
+    double seconds = base_clock() - start;
+    note_time(times, pass->name, seconds, st->graph->nodes.n);
+    obs_event(st->cx, OBS_pass_end, seconds * 1e3, OBS_TEXT("pass", pass->name),
+              OBS_INT("nodes", st->graph->nodes.n));
     return st->cx->knobs.value[KNOB_verify] ? ir_verify(st->graph) : SGL_OK;
 }
 
@@ -47,13 +51,13 @@ static const Pass *find(const char *name)
     return p->name ? p : NULL;
 }
 
-Schedule *pass_run(Graph *g, const char *until, PassTimes *times, PassHook hook, void *arg)
+/* The passes from `first` to `last`, or to the end. */
+static Schedule *run(Graph *g, const Pass *first, const Pass *last, PassTimes *times, PassHook hook,
+                     void *arg)
 {
     PassState st = {.cx = g->cx, .graph = g};
-    const Pass *last = until ? find(until) : NULL;
-    int status = SGL_OK;
-    if (until && !last) status = base_fail(st.cx, SGL_EARG, "there is no pass '%s'", until);
-    for (const Pass *p = PASSES; p->name && status == SGL_OK; p++) {
+    int status = first ? SGL_OK : st.cx->err.code;
+    for (const Pass *p = first; p && p->name && status == SGL_OK; p++) {
         status = run_one(p, &st, times);
         if (status == SGL_OK && hook) hook(arg, p->name, &st);
         if (p == last) break;
@@ -63,4 +67,19 @@ Schedule *pass_run(Graph *g, const char *until, PassTimes *times, PassHook hook,
     if (st.schedule) pass_schedule_free(st.schedule);
     else ir_graph_free(st.graph);
     return NULL;
+}
+
+Schedule *pass_run(Graph *g, const char *until, PassTimes *times, PassHook hook, void *arg)
+{
+    const Pass *last = until ? find(until) : NULL, *first = PASSES;
+    if (until && !last) {
+        base_fail(g->cx, SGL_EARG, "there is no pass '%s'", until);
+        first = NULL;
+    }
+    return run(g, first, last, times, hook, arg);
+}
+
+Schedule *pass_schedule(Graph *g, PassTimes *times, PassHook hook, void *arg)
+{
+    return run(g, find("fuse"), NULL, times, hook, arg);
 }

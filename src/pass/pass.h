@@ -35,6 +35,9 @@ typedef void (*PassHook)(void *arg, const char *pass, const PassState *);
  * `until` stops after that pass (NULL: all; a schedule without later passes has no offsets). */
 Schedule *pass_run(Graph *g, const char *until, PassTimes *times, PassHook hook, void *arg);
 
+/* The rest of the pipeline, over a graph that the graph passes have been over before. */
+Schedule *pass_schedule(Graph *g, PassTimes *times, PassHook hook, void *arg);
+
 int pass_simplify(PassState *);
 int pass_fuse(PassState *);
 int pass_order(PassState *);

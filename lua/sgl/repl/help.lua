@@ -33,12 +33,20 @@ local function describe_row(row, out)
   if row.errors then out[#out + 1] = "  error on " .. row.errors end
 end
 
+-- What a setting may be, by the type of its row.
+local RANGES = {
+  integer = function(knob) return ("%d to %d"):format(knob.low, knob.high) end,
+  choice = function(knob) return "one of: " .. knob.values end,
+  set = function(knob) return "all, none, or some of: " .. knob.values end,
+  text = function() return "a text" end,
+}
+
 local function describe_knob(knob, out)
   out[#out + 1] = ("sgl.config.%s = %s"):format(knob.name, knob.value)
   out[#out + 1] = "  " .. knob.help
-  out[#out + 1] = ("  %s; default %s"):format(
-    knob.values and "one of: " .. knob.values or ("%d to %d"):format(knob.low, knob.high),
-    knob.default)
+  out[#out + 1] = ("  %s; default %s%s"):format(RANGES[knob.type](knob),
+    knob.default == "" and "empty" or knob.default,
+    knob.from == "default" and "" or ("; set by: %s"):format(knob.from))
 end
 
 -- Does a row answer to the name? "linear", "nn.linear" and "sgl.nn.linear" all do.

@@ -1,0 +1,143 @@
+-- config.lua: sgl.config: the settings as fields, presets, and the configuration file.
+--
+-- In:    the settings' table (core.knobs); a file named by --config or SGL_CONFIG, else sgl.yaml or
+--        sgl.config.lua in the current folder, if there.
+-- Out:   a table whose fields are the settings: reading gives the value, assigning checks it.
+-- Holds: file < environment < flag < program, in whatever order they come; what is wrong is an
+--        error that names the nearest setting or what would have fitted, and in a file its line.
+local api = require "sgl.api"
+local core = require "sgl.core"
+
+local raise = core.raise
+
+local FILES = { "sgl.yaml", "sgl.config.lua" }
+
+-- Lists name the members of a set; { disk = false } takes them out, { disk = true } names them.
+local function list_text(list)
+  local words, without = {}, {}
+  for _, word in ipairs(list) do words[#words + 1] = tostring(word) end
+  for word, on in pairs(list) do
+    if type(word) == "string" then table.insert(on and words or without, word) end
+  end
+  table.sort(without)
+  if #words == 0 then words[1] = #without > 0 and "all" or "none" end
+  for _, word in ipairs(without) do words[#words + 1] = "-" .. word end
+  return table.concat(words, ",")
+end
+
+-- The value as a user of the command line would write it: 2.0 is 2.
+local function as_text(value)
+  if type(value) == "table" then return list_text(value) end
+  if math.type(value) == "float" then value = math.tointeger(value) or value end
+  return tostring(value)
+end
+
+local function set_from_file(key, value, file, line)
+  if key == "config" then
+    raise("SGL_EKNOB", "a configuration file cannot name another", nil, file, line)
+  end
+  local ok, message, hint = core.knob_from_file(key, as_text(value))
+  if not ok then raise("SGL_EKNOB", message, hint, file, line) end
+end
+
+local function load_yaml(text, file)
+  local pairs_of_file, message, code, hint, line = core.yaml(text)
+  if not pairs_of_file then raise(code, message, hint, file, line) end
+  for _, pair in ipairs(pairs_of_file) do
+    set_from_file(pair.key, pair.value, file, pair.line)
+  end
+end
+
+-- What a Lua file may use; to write any other global is to set a setting.
+local GIVEN = { env = os.getenv, math = math, string = string, table = table,
+                tonumber = tonumber, tostring = tostring, ipairs = ipairs, pairs = pairs }
+
+local function load_lua(text, file)
+  local function line_of_caller() return debug.getinfo(3, "l").currentline end
+  local env = setmetatable({}, {
+    __index = function(_, name)
+      if GIVEN[name] then return GIVEN[name] end
+      raise("SGL_EKNOB", ("'%s' is not known in a configuration file"):format(name),
+        "lines of the form `name = value` set settings; env \"NAME\" reads the environment", file,
+        line_of_caller())
+    end,
+    __newindex = function(_, name, value) set_from_file(name, value, file, line_of_caller()) end,
+  })
+  local chunk, message = load(text, "@" .. file, "t", env)
+  if not chunk then
+    local line, what = message:match ":(%d+): (.*)$"
+    raise("SGL_EPARSE", what or message, nil, file, math.tointeger(line) or 0)
+  end
+  chunk()
+end
+
+local function load_file(file)
+  local text, message, code = core.read(file)
+  if not text then raise(code, message) end
+  if file:find "%.lua$" then return load_lua(text, file) end
+  load_yaml(text, file)
+end
+
+local function find_file()
+  local named = core.knob "config"
+  if named ~= "" then return named end
+  for _, file in ipairs(FILES) do
+    local there = io.open(file)
+    if there then
+      there:close()
+      return file
+    end
+  end
+end
+
+local config = api.module("config", "Settings: read and assigned as fields, sgl.config.threads = 2")
+
+api.fn(config, "preset", {
+  doc = "Sets all settings of a preset, 'dev' or 'prod'; without a name, says which one is on.",
+  args = { { "name", "string?", "dev, prod" } }, returns = "string: the preset",
+  errors = "an unknown name",
+}, function(name)
+  if name then core.knob("preset", name) end
+  return core.knob "preset"
+end)
+
+api.fn(config, "from", {
+  doc = "Where a setting's value came from: default, file, environment, flag, program, or a preset "
+    .. "in one of them.",
+  args = { { "name", "string" } }, returns = "string", errors = "an unknown name",
+}, function(name)
+  for _, knob in ipairs(core.knobs()) do
+    if knob.name == name then return knob.from end
+  end
+  return core.knob(name)
+end)
+
+local function settings(_)
+  local list, i = core.knobs(), 0
+  return function()
+    i = i + 1
+    if list[i] then return list[i].name, list[i].value end
+  end
+end
+
+local function show()
+  local lines = {}
+  for i, knob in ipairs(core.knobs()) do
+    lines[i] = ("%-17s %-10s %s"):format(knob.name, knob.value,
+      knob.from == "default" and "" or knob.from):gsub("%s+$", "")
+  end
+  return table.concat(lines, "\n")
+end
+
+local file = find_file()
+if file then load_file(file) end
+
+api.root.config = setmetatable({}, {
+  __index = function(_, name) return rawget(config, name) or core.knob(name) end,
+  __newindex = function(_, name, value)
+    if value == nil then raise("SGL_EKNOB", ("%s: no value"):format(name)) end
+    core.knob(name, as_text(value))
+  end,
+  __pairs = settings,
+  __tostring = show,
+})

@@ -1,0 +1,270 @@
+-- config_spec.lua: settings come from a file, the environment, flags and the script, the later the
+-- stronger; what is wrong is refused with the nearest name, the file and the line.
+
+local sgl = require "sgl"
+local core = require "sgl.core"
+local support = require "spec.support"
+
+local binary = support.run("realpath " .. support.binary):match "[^\n]+"
+
+-- Runs Lua code in a folder of its own with the given files; returns output and status.
+local function inside(files, code, options)
+  local folder = os.tmpname()
+  os.remove(folder)
+  assert(os.execute("mkdir " .. folder))
+  files["script.lua"] = code
+  for name, text in pairs(files) do
+    local file <close> = assert(io.open(folder .. "/" .. name, "wb"))
+    file:write(text)
+  end
+  options = options or {}
+  local out, status = support.run(("cd %s && %s %s %s script.lua"):format(folder,
+    options.env or "", binary, options.flags or ""))
+  os.execute("rm -r " .. folder)
+  return out, status
+end
+
+local function value_of(name, files, options)
+  local out = inside(files, ([[
+    local sgl = require "sgl"
+    print(sgl.config.%s, sgl.config.from "%s")]]):format(name, name), options)
+  return out
+end
+
+describe("a setting", function()
+  it("comes from the file, the environment, a flag, the script, the later the stronger", function()
+    local function threads(env, flags, code)
+      return (inside({ ["sgl.yaml"] = "threads: 3\n" }, ([[
+        local sgl = require "sgl"
+        %s
+        print(sgl.config.threads, sgl.config.from "threads")]]):format(code or ""),
+        { env = env, flags = flags }))
+    end
+    assert.are.equal("3\tfile\n", threads())
+    assert.are.equal("4\tenvironment\n", threads("SGL_THREADS=4"))
+    assert.are.equal("5\tflag\n", threads(nil, "--threads 5"))
+    assert.are.equal("5\tflag\n", threads("SGL_THREADS=4", "--threads=5"))
+    assert.are.equal("6\tprogram\n", threads("SGL_THREADS=4", "--threads=5",
+      "sgl.config.threads = 6"))
+    assert.are.equal("3\tfile\n", threads("SGL_THREADS="))
+  end)
+
+  it("is its default where nobody says otherwise", function()
+    assert.are.equal("1\tdefault\n", value_of("fuse", {}))
+  end)
+
+  it("takes effect wherever it comes from", function()
+    local out = inside({ ["sgl.yaml"] = "threads: 1\nisa: portable\nevent_history: 2\n" }, [[
+      local sgl, core = require "sgl", require "sgl.core"
+      sgl.ones(3):sum():item()
+      print(core.threads(), core.isa(), #sgl.events())]])
+    assert.are.equal("1\tportable\t2\n", out)
+  end)
+
+  it("can be read in the list of all, and by print", function()
+    local seen = {}
+    for name, value in pairs(sgl.config) do seen[name] = value end
+    assert.are.equal(sgl.config.threads, seen.threads)
+    assert.are.equal(#core.knobs(), select(2, tostring(sgl.config):gsub("\n", "\n")) + 1)
+    assert.matches("cache_size_limit +%d+", tostring(sgl.config))
+  end)
+
+  it("that is a switch may be true or false", function()
+    sgl.config.verify = false
+    assert.are.equal(0, sgl.config.verify)
+    sgl.config.verify = true
+    assert.are.equal(1, sgl.config.verify)
+    sgl.config.threads = 2.0
+    assert.are.equal(2, sgl.config.threads)
+    sgl.config.threads = 0
+  end)
+
+  local WRONG = {
+    { "an unknown name", "thread", 1, "unknown setting 'thread' %(did you mean 'threads'%?" },
+    { "a name near nothing", "volume", 1, "unknown setting 'volume' %(settings: isa, threads" },
+    { "a value out of range", "threads", 999, "threads: 999 is outside the range 0 to 256" },
+    { "a fraction", "threads", 1.5, "threads: '1.5' is not an integer" },
+    { "a text for a number", "threads", "many", "threads: 'many' is not an integer from 0 to 256" },
+    { "an unknown choice", "isa", "avx51", "isa: 'avx51' is none of the choices auto portable avx2 "
+      .. "avx512 %(did you mean 'avx2'%?%)" },
+    { "an unknown member", "enable", { "cpu", "cash" }, "'cash' is none of the choices .* "
+      .. "%(did you mean 'cache'%?%)" },
+    { "an unknown preset", "preset", "prood", "none of the choices none dev prod %(did you mean "
+      .. "'prod'" },
+    { "true for a number", "threads", true, "'true' is not an integer" },
+  }
+  for _, case in ipairs(WRONG) do
+    it(case[1] .. " is refused and changes nothing", function()
+      local before = tostring(sgl.config)
+      local line = debug.getinfo(1, "l").currentline + 1
+      local e = support.error_of(function() sgl.config[case[2]] = case[3] end)
+      assert.are.equal("SGL_EKNOB", e.code)
+      assert.matches(case[4], e.message)
+      assert.are.equal(line, e.line)
+      assert.are.equal(before, tostring(sgl.config))
+    end)
+  end
+
+  it("nil is refused, and reading an unknown one too", function()
+    assert.matches("no value", support.error_of(function() sgl.config.threads = nil end).message)
+    local e = support.error_of(function() return sgl.config.fus end)
+    assert.matches("did you mean 'fuse'", e.message)
+  end)
+end)
+
+describe("a configuration file", function()
+  it("in YAML sets numbers, choices and lists", function()
+    local out = inside({ ["sgl.yaml"] = "# of the cluster\nthreads: 2\nbackend: 'null'\n"
+      .. "enable: [cpu, 'null', cache]\nverify: false\n" }, [[
+      local sgl = require "sgl"
+      print(sgl.config.threads, sgl.config.backend, sgl.config.enable, sgl.config.verify)]])
+    assert.are.equal("2\tnull\tcpu,null,cache\t0\n", out)
+  end)
+
+  it("in Lua is a list of assignments that may compute", function()
+    local out = inside({ ["sgl.config.lua"] = 'local n = tonumber(env "N")\nthreads = n + 1\n'
+      .. 'if n > 1 then enable = { disk = false } end\nverify = false\n' }, [[
+      local sgl = require "sgl"
+      print(sgl.config.threads, sgl.config.enable, sgl.config.verify, threads)]], { env = "N=2" })
+    assert.are.equal("3\tcpu,null,capture,compile,run,cache\t0\tnil\n", out)
+  end)
+
+  it("is the one named by --config, then SGL_CONFIG, then sgl.yaml, then sgl.config.lua", function()
+    local files = { ["sgl.yaml"] = "threads: 1", ["sgl.config.lua"] = "threads = 2",
+                    ["a.yaml"] = "threads: 3", ["b.lua"] = "threads = 4" }
+    local function threads(options) return value_of("threads", files, options):match "^%d" end
+    assert.are.equal("4", threads { flags = "--config b.lua", env = "SGL_CONFIG=a.yaml" })
+    assert.are.equal("3", threads { env = "SGL_CONFIG=a.yaml" })
+    assert.are.equal("1", threads())
+    files["sgl.yaml"] = nil
+    assert.are.equal("2", threads())
+    files["sgl.config.lua"] = nil
+    assert.are.equal("0", threads())
+  end)
+
+  it("may be empty", function()
+    assert.are.equal("0\tdefault\n", value_of("threads", { ["sgl.yaml"] = "" }))
+    assert.are.equal("0\tdefault\n", value_of("threads", { ["sgl.yaml"] = "# nothing\n---\n" }))
+  end)
+
+  -- The file, its content, and what stderr must say.
+  local WRONG = {
+    { "sgl.yaml", "threads: 1\nthread: 2\n", "sgl.yaml:2: unknown setting 'thread' %(did you mean "
+      .. "'threads'%?" },
+    { "sgl.yaml", "\n\nthreads: lots\n", "sgl.yaml:3: threads: 'lots' is not an integer" },
+    { "sgl.yaml", "enable: [cpu, dsk]\n", "sgl.yaml:1: enable: 'dsk' is none of the choices .*"
+      .. "did you mean 'disk'" },
+    { "sgl.yaml", "threads: {a: 1}\n", "sgl.yaml:1: a value, or a list of values, expected" },
+    { "sgl.yaml", "enable:\n- cpu\n- [a]\n", "sgl.yaml:3: a list of plain values expected" },
+    { "sgl.yaml", "- threads\n", "sgl.yaml:1: lines of the form `name: value` expected" },
+    { "sgl.yaml", "threads: 1\n---\nfuse: 0\n", "sgl.yaml:2: a second document" },
+    { "sgl.yaml", "threads: 'a\n", "sgl.yaml:%d: .*end of stream" },
+    { "sgl.yaml", "threads: *x\n", "sgl.yaml:1: a value, or a list of values, expected" },
+    { "sgl.yaml", "\xff\xfe\xfd", "sgl.yaml:%d: " },
+    { "sgl.yaml", "config: other.yaml\n", "sgl.yaml:1: a configuration file cannot name another" },
+    { "sgl.config.lua", "threads = 1\nfusee = 0\n", "sgl.config.lua:2: unknown setting 'fusee' "
+      .. "%(did you mean 'fuse'%?" },
+    { "sgl.config.lua", "threads = {}\nfuse = 1\n", "sgl.config.lua:1: threads: 'none' is not" },
+    { "sgl.config.lua", "threads = -1\n", "sgl.config.lua:1: threads: %-1 is outside the range" },
+    { "sgl.config.lua", "threads =\n", "sgl.config.lua:2?1?: unexpected symbol near <eof>" },
+    { "sgl.config.lua", "\nos.exit(0)\n", "sgl.config.lua:2: 'os' is not known" },
+    { "sgl.config.lua", "local t = nil\nthreads = t.x\n", "sgl.config.lua:2: attempt to index" },
+    { "sgl.config.lua", "\27Lua", "sgl.config.lua:%d: attempt to load a binary chunk" },
+  }
+  for _, case in ipairs(WRONG) do
+    it(("%s with %q is refused"):format(case[1], case[2]:sub(1, 24)), function()
+      local out, status = inside({ [case[1]] = case[2] }, "require 'sgl'")
+      assert.are.equal(1, status)
+      assert.matches(case[3], out)
+    end)
+  end
+
+  it("that is named and not there is refused", function()
+    local out, status = inside({}, "require 'sgl'", { flags = "--config=missing.yaml" })
+    assert.are.equal(1, status)
+    assert.matches("missing.yaml: cannot read", out)
+  end)
+
+  it("in YAML needs libyaml, and says so where it is missing", function()
+    local ok, message, code, hint = core.yaml "a: 1"
+    if ok then return assert.are.same({ { key = "a", value = "1", line = 1 } }, ok) end
+    assert.are.equal("SGL_EUNSUP", code)
+    assert.matches("libyaml", message)
+    assert.matches("libyaml%-0%-2", hint)
+  end)
+end)
+
+describe("a preset", function()
+  teardown(function()
+    sgl.config.preset "none"
+    sgl.config.verify, sgl.config.event_history = 1, 128
+  end)
+
+  it("sets its settings, and the last word counts in the script", function()
+    sgl.config.preset "prod"
+    assert.are.equal("prod", sgl.config.preset())
+    assert.are.equal(0, sgl.config.verify)
+    sgl.config.verify = 1
+    assert.are.equal(1, sgl.config.verify)
+    sgl.config.preset "dev"
+    assert.are.equal(1024, sgl.config.event_history)
+    assert.matches("did you mean 'dev'", support.error_of(sgl.config.preset, "dv").message)
+  end)
+
+  it("is weaker than what is said expressly in the same place, stronger than weaker places",
+    function()
+      local function verify(file, options)
+        return (value_of("verify", { ["sgl.yaml"] = file }, options))
+      end
+      assert.are.equal("1\tfile\n", verify "verify: 1\npreset: prod\n")
+      assert.are.equal("1\tfile\n", verify "preset: prod\nverify: 1\n")
+      assert.are.equal("0\tpreset in the file\n", verify "preset: prod\n")
+      assert.are.equal("0\tpreset in the environment\n", verify("verify: 1\n",
+        { env = "SGL_PRESET=prod" }))
+      assert.are.equal("1\tenvironment\n", verify("preset: prod\n", { env = "SGL_VERIFY=1" }))
+      assert.are.equal("0\tpreset among the flags\n", verify("", { env = "SGL_VERIFY=1",
+        flags = "--preset=prod" }))
+    end)
+
+  it("has rows for settings that exist and values that they take", function()
+    for _, row in ipairs(core.presets()) do
+      local before = core.knob(row.setting)
+      core.knob(row.setting, row.value)
+      core.knob(row.setting, before)
+    end
+  end)
+end)
+
+describe("the set of enabled components", function()
+  after_each(function() sgl.config.enable = "all" end)
+
+  local CASES = {
+    { "all", "all" }, { "none", "none" }, { "cpu,cache", "cpu,cache" },
+    { "cache cpu", "cpu,cache" },
+    { "-disk", "cpu,null,capture,compile,run,cache" }, { "all,-cpu,-null",
+      "capture,compile,run,cache,disk" }, { { "cpu" }, "cpu" }, { {}, "none" },
+    { { disk = false, cpu = false }, "null,capture,compile,run,cache" }, { { cpu = true }, "cpu" },
+    { "cpu,-cpu", "none" },
+  }
+  for _, case in ipairs(CASES) do
+    it("reads " .. (type(case[1]) == "table" and "a table" or case[1]) .. " as " .. case[2],
+      function()
+        sgl.config.enable = case[1]
+        assert.are.equal(case[2], sgl.config.enable)
+      end)
+  end
+
+  it("covers the component of every kind of event and every backend", function()
+    local members = {}
+    for _, knob in ipairs(core.knobs()) do
+      if knob.name == "enable" then
+        for word in knob.values:gmatch "%S+" do members[word] = true end
+      end
+    end
+    for _, kind in ipairs(core.event_kinds()) do
+      assert(kind.component == "" or members[kind.component], kind.name)
+    end
+    for _, backend in ipairs(core.lifecycle()) do assert(members[backend.name], backend.name) end
+  end)
+end)
+

@@ -1,0 +1,35 @@
+/* disk.h: a folder of entries, each named by the hash of its key.
+ *
+ * The folder is the setting cache_dir, else sgl/ in $XDG_CACHE_HOME or ~/.cache. It is in use while
+ * the component `disk` is enabled.
+ * Holds: an entry is whole or not there: it has a checksum and its whole key, and comes by a
+ *        rename. Several processes may use the folder at once. What is damaged is removed, counted
+ *        and told. A folder that cannot be used is no error: nothing is found, and failures count.
+ *        The entries' bytes stay within cache_size_limit; the least recently used go first.
+ */
+#ifndef SGL_EXEC_DISK_H
+#define SGL_EXEC_DISK_H
+#include "base/context.h"
+
+typedef struct DiskStats {
+    int64_t hits, misses, stores, failures, damaged, evictions;
+    int64_t bytes, entries;          /* counted when they are asked for */
+} DiskStats;
+
+typedef struct Disk {
+    char *folder;                    /* NULL: not known yet, or none */
+    int64_t total;                   /* bytes of entries, about; -1: not counted yet */
+    DiskStats stats;
+} Disk;
+
+bool exec_disk_enabled(Ctx *cx);
+const char *exec_disk_folder(Ctx *cx);             /* NULL: there is none */
+void exec_disk_forget(Ctx *cx);                    /* the setting cache_dir has changed */
+/* The body stored under the key, the caller's to free; NULL: not there. */
+char *exec_disk_read(Ctx *cx, const void *key, size_t n, size_t *size);
+void exec_disk_write(Ctx *cx, const void *key, size_t n, const void *body, size_t size);
+/* The body under the key does not mean what it should. */
+void exec_disk_damaged(Ctx *cx, const void *key, size_t n, const char *reason);
+void exec_disk_trim(Ctx *cx, int64_t limit);       /* 0: everything goes */
+DiskStats exec_disk_stats(Ctx *cx);
+#endif

@@ -1,0 +1,31 @@
+/* slot.c: what exec/ keeps in a context, made when it is first needed.
+ */
+#include "exec/slot.h"
+
+static void slot_free(void *at)
+{
+    ExecSlot *slot = at;
+    base_mem_free(slot->disk.folder);
+    base_mem_free(slot);
+}
+
+ExecSlot *exec_slot(Ctx *cx)
+{
+    if (cx->slot[CTX_EXEC]) return cx->slot[CTX_EXEC];
+    ExecSlot *slot = base_mem_zero(1, sizeof *slot);
+    if (!slot) {
+        base_fail(cx, SGL_ENOMEM, "no memory for the state of the engine");
+        return NULL;
+    }
+    cx->slot[CTX_EXEC] = slot;
+    cx->slot_free[CTX_EXEC] = slot_free;
+    return slot;
+}
+
+int exec_hooks_set(Ctx *cx, ExecHooks hooks)
+{
+    ExecSlot *slot = exec_slot(cx);
+    if (!slot) return SGL_ENOMEM;
+    slot->hooks = hooks;
+    return SGL_OK;
+}

@@ -1,0 +1,19 @@
+/* warm.h: what the passes over the graph gave, kept on disk, so that the next process does without
+ * them.
+ *
+ * Holds: a program made from an entry has the bits of one that was compiled: the entry has the
+ *        graph after the last pass that changes it, and a digest of what the later passes made of
+ *        it, which is checked again. Positions in the source come from the graph at hand.
+ */
+#ifndef SGL_EXEC_WARM_H
+#define SGL_EXEC_WARM_H
+#include "exec/program.h"
+
+bool exec_warm_wanted(const Graph *g);           /* is it worth a look at the disk? */
+/* All that the entry depends on. False: no memory. */
+bool exec_warm_key(const Graph *g, Str *key);
+/* NULL: there is no entry, or not a good one; g is as before. Else g is below the schedule's graph,
+ * as after the passes. */
+Schedule *exec_warm_load(Graph *g, const Str *key, const ExecHooks *hooks, PassTimes *times);
+void exec_warm_store(const Schedule *s, const Str *key);
+#endif

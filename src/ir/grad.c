@@ -132,10 +132,12 @@ static bool gather_peers(Reverse *r, Node *n, int nout, Node **dy, uint8_t *mask
 static int reverse_control(Reverse *r, Node *n)
 {
     int nout = ir_control(n).nout, rc = SGL_OK;
-    Node **dy = base_mem_zero((size_t)(nout + n->nin), sizeof *dy), **dx = dy + nout;
-    uint8_t *masked = base_mem_zero((size_t)(nout + n->nin), 1), *wants = masked + nout;
+    Node **dy = base_mem_zero((size_t)(nout + n->nin), sizeof *dy);
+    uint8_t *masked = base_mem_zero((size_t)(nout + n->nin), 1);
     if (!dy || !masked) rc = out_of_memory(r->g);
     if (!rc && gather_peers(r, n, nout, dy, masked)) {
+        Node **dx = dy + nout;
+        uint8_t *wants = masked + nout;
         for (int i = 0; i < n->nin; i++) wants[i] = r->flows[n->in[i]->id];
         for (int k = 0; k < nout; k++) r->masked[n->id] |= masked[k];
         rc = ir_control_grad(n, dy, masked, wants, dx);

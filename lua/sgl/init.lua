@@ -7,6 +7,7 @@
 local core = require "sgl.core"
 local api = require "sgl.api"
 require "sgl.tensor"
+require "sgl.dynamic"
 require "sgl.compile"
 require "sgl.control"
 require "sgl.effect"

@@ -10,6 +10,7 @@
 #ifndef SGL_HOST_CAPTURE_H
 #define SGL_HOST_CAPTURE_H
 #include "host/hook.h"
+#include "host/dim.h"
 #include "host/trace.h"
 
 typedef struct CapturedState {
@@ -51,6 +52,9 @@ typedef struct Capture {
     SrcPos start; /* of the user's function; file NULL: unknown */
     Watch watch;  /* what it sees of the virtual machine */
     bool broken;  /* a break was raised; field `broken` of the states' list holds it */
+    int64_t *example; /* values of symbols by number, from the arguments; NULL: none */
+    int nexample;
+    DimGuards sizes; /* what the example decided about sizes */
 } Capture;
 
 Node *host_capture_node(lua_State *L, Host *h, int arg, Tensor *t);

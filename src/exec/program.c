@@ -156,16 +156,12 @@ static void count(Program *p, double start)
 
 static int check_static(const Graph *g)
 {
-    for (int i = 0; i < g->nodes.n; i++) {
-        const Node *n = g->nodes.at[i];
-        if (ir_is_static(n)) continue;
-        base_fail(g->cx, SGL_EUNSUP,
-                  "%%%u (%s) has a dim that is not a number: bind the symbols "
-                  "before compiling",
-                  n->id, ir_op(n)->name);
-        return SGL_EUNSUP;
-    }
-    return SGL_OK;
+    const Node *n = ir_graph_symbolic(g);
+    if (!n) return SGL_OK;
+    return base_fail(g->cx, SGL_EUNSUP,
+                     "%%%u (%s) has a dim that is not a number: bind the symbols "
+                     "before compiling",
+                     n->id, ir_op(n)->name);
 }
 
 /* By the passes, or from the disk what they gave before; `key` is then this graph's. Takes g. */

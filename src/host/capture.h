@@ -11,6 +11,7 @@
 #define SGL_HOST_CAPTURE_H
 #include "exec/lifecycle.h"
 #include "host/hook.h"
+#include "host/dim.h"
 #include "host/trace.h"
 #include "obs/obs.h"
 
@@ -57,6 +58,9 @@ typedef struct Capture {
     BackendState before; /* of the backend */
     Watch watch;  /* what it sees of the virtual machine */
     bool broken;  /* a break was raised; field `broken` of the states' list holds it */
+    int64_t *example; /* values of symbols by number, from the arguments; NULL: none */
+    int nexample;
+    DimGuards sizes; /* what the example decided about sizes */
 } Capture;
 
 Node *host_capture_node(lua_State *L, Host *h, int arg, Tensor *t);

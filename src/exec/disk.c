@@ -213,7 +213,7 @@ void exec_disk_trim(Ctx *cx, int64_t limit)
     if (!folder) return;
     Disk *d = disk_of(cx);
     if (list_entries(folder, &list)) {
-        qsort(list.at, (size_t)list.n, sizeof *list.at, oldest_first);
+        if (list.n) qsort(list.at, (size_t)list.n, sizeof *list.at, oldest_first);
         d->total = sum_of(&list);
         for (int i = 0; i < list.n && d->total > limit; i++) {
             char path[PATH_MAX];

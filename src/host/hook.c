@@ -174,9 +174,10 @@ static int code_of(lua_State *L, Watch *w, const void *first)
     uint64_t i;
     if (first && base_map_get(&w->code_of, (uintptr_t)first, &i)) return (int)i;
     Str s = {0};
-    Code c;
+    Code c = {0};
     if (lua_dump(L, dump_write, &s, 1) || s.failed || !code_read(&c, &s) ||
         !vec_push(&w->codes, c)) {
+        base_mem_free(c.at);
         base_str_free(&s);
         return host_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
     }

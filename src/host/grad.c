@@ -53,6 +53,13 @@ static void check_wrt(lua_State *L, Host *h, const Node *n, int i)
                "grad: tensor %d is a constant made inside the captured step", i + 1);
 }
 
+/* The node of the tensor at arg, in the capture c if there is one. */
+static Node *node_of(lua_State *L, Host *h, Capture *c, int arg)
+{
+    Tensor *t = host_tensor_check(L, h, arg, "grad");
+    return c ? host_capture_node_in(L, h, c, arg, t) : host_node(L, h, arg, "grad");
+}
+
 /* core.grad(loss, list) -> list */
 static int grad(lua_State *L)
 {
@@ -68,14 +75,20 @@ static int grad(lua_State *L)
         lua_rawseti(L, list, i + 1);
     }
     Trace *tr = host_trace(L, h);
-    Node *loss = host_node(L, h, 1, "grad");
+    Capture *c = host_grad_home(L, h);
+    if (c && c != h->capture) {
+        c->trace.graph->src = tr->graph->src;
+        tr = &c->trace;
+    }
+    Node *loss = node_of(L, h, c, 1);
     for (int i = 0; i < n; i++) {
         lua_rawgeti(L, 2, i + 1);
-        wrt[i] = host_node(L, h, lua_gettop(L), "grad");
+        wrt[i] = node_of(L, h, c, lua_gettop(L));
         check_wrt(L, h, wrt[i], i);
         lua_pop(L, 1);
     }
     check_history(L, h, loss, n, wrt);
+    host_grad_check(L, c, loss, n, wrt);
     if (ir_grad(tr->graph, loss, n, wrt, dx) < 0) return host_throw(L, h);
     for (int i = 0; i < n; i++) {
         lua_rawgeti(L, list, i + 1);

@@ -641,3 +641,28 @@ describe("a gradient inside a block", function()
     end, bool(true), sgl.tensor { 0.3, 0.4 })
   end)
 end)
+
+describe("what a function given to sgl.cond, scan or loop reads", function()
+  it("is guarded as in the step itself", function()
+    local k, cfg = 2, { k = 3 }
+    local f = sgl.compile(function(p, x)
+      return sgl.cond(p, function() return x * k end, function()
+        return (sgl.scan(function(c) return c * cfg.k end, x, 2))
+      end)
+    end)
+    assert.are.equal(2.0, f(bool(true), sgl.ones(1)):item())
+    assert.are.equal(9.0, f(bool(false), sgl.ones(1)):item())
+    k, cfg.k = 5, 7
+    assert.are.equal(5.0, f(bool(true), sgl.ones(1)):item())
+    assert.are.equal(49.0, f(bool(false), sgl.ones(1)):item())
+    assert.are.equal(2, #f:programs())
+  end)
+
+  it("breaks where it would in the step itself", function()
+    local e = error_of(sgl.compile(function(p, x)
+      return sgl.cond(p, function() if x:gt(0) then return x end return -x end,
+        function() return x end)
+    end), bool(true), sgl.ones(1))
+    assert.is_truthy(tostring(e):find("'if' on a computed tensor", 1, true))
+  end)
+end)

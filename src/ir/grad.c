@@ -58,14 +58,21 @@ static int check_arguments(Graph *g, const Node *loss, int n, Node *const *wrt)
     return SGL_EGRAD;
 }
 
+static void spread_flow(const Graph *g, uint8_t *mark, uint32_t count)
+{
+    for (uint32_t id = 0; id < count; id++) {
+        const Node *node = g->nodes.at[id];
+        if (!is_float(node) || !ir_op(node)->grad) continue;
+        for (int i = 0; i < node->nin; i++) mark[id] |= mark[node->in[i]->id];
+    }
+}
+
+void ir_grad_flow(const Graph *g, uint8_t *mark) { spread_flow(g, mark, (uint32_t)g->nodes.n); }
+
 static void mark_flow(Reverse *r, int n, Node *const *wrt, uint32_t last)
 {
     for (int i = 0; i < n; i++) r->flows[wrt[i]->id] = 1;
-    for (uint32_t id = 0; id <= last; id++) {
-        const Node *node = r->g->nodes.at[id];
-        if (!is_float(node) || !ir_op(node)->grad) continue;
-        for (int i = 0; i < node->nin; i++) r->flows[id] |= r->flows[node->in[i]->id];
-    }
+    spread_flow(r->g, r->flows, last + 1);
 }
 
 /* Whether dx is dy itself, its negation or a choice between dy and something: no factor that could

@@ -115,10 +115,7 @@ int ir_check_length(const Check *c, AttrList l, int n, const char *name)
                          "%s has %d items, not %d", name, l.n, n);
 }
 
-bool ir_dim_below_zero(Ctx *cx, Dim d)
-{
-    return d < 0 && ir_dim_least(cx, d) < 0;
-}
+bool ir_dim_below_zero(Ctx *cx, Dim d) { return d < 0 && ir_dim_least(cx, d) < 0; }
 
 int ir_check_result(const Check *c, Dtype dtype, int rank, const Dim *dims, Shape *out)
 {

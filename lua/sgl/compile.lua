@@ -15,9 +15,10 @@ local coverage = require "sgl.coverage"
 local dynamic = require "sgl.dynamic"
 local events = require "sgl.emit"
 local guards = require "sgl.guards"
+local tree = require "sgl.tree"
 
 local check_guards, clock = core.guards_check, core.clock
-local raise, is_tensor = core.raise, core.is_tensor
+local raise, is_tensor, is_plain = core.raise, core.is_tensor, tree.is_plain
 
 local compile = {}
 
@@ -33,27 +34,6 @@ local function identity(v)
     identities[v] = last_identity
   end
   return identities[v]
-end
-
-local function is_plain(v)
-  return type(v) == "table" and getmetatable(v) == nil
-end
-
--- Keys in an order of their own: numbers by value, then strings.
-local function sorted_keys(v)
-  local keys = {}
-  for key in pairs(v) do
-    if type(key) ~= "string" and type(key) ~= "number" then
-      raise("SGL_EARG", ("compile: a table argument has %s as a key"):format(api.describe(key)),
-        "keys are names and positions")
-    end
-    keys[#keys + 1] = key
-  end
-  table.sort(keys, function(a, b)
-    if type(a) ~= type(b) then return type(a) == "number" end
-    return a < b
-  end)
-  return keys
 end
 
 -- A walk over the arguments: `key` collects the signature, `leaves` the run-time inputs, `names`
@@ -79,7 +59,7 @@ local function flatten(v, walk, name, depth, spec)
     end
     local items = {}
     key[#key + 1] = "{"
-    for i, k in ipairs(sorted_keys(v)) do
+    for i, k in ipairs(tree.sorted_keys("compile", v)) do
       key[#key + 1] = ("%q="):format(k)
       items[i] = { k, flatten(v[k], walk, name .. "." .. k, depth + 1, dynamic.below(spec, k)) }
     end
@@ -106,7 +86,7 @@ local function collect(v, outputs, depth)
     return { leaf = #outputs }
   elseif is_plain(v) and depth <= MOST_DEPTH then
     local items = {}
-    for i, k in ipairs(sorted_keys(v)) do
+    for i, k in ipairs(tree.sorted_keys("compile", v)) do
       items[i] = { k, collect(v[k], outputs, depth + 1) }
     end
     return { items = items }

@@ -12,11 +12,13 @@ local tree = {}
 
 local MOST_DEPTH = 32
 
-local function is_plain(v)
+--- Is v a table that is nothing but data?
+function tree.is_plain(v)
   return type(v) == "table" and getmetatable(v) == nil
 end
 
-local function sorted_keys(what, v)
+--- The keys of v in the order that lists take them; `what` begins the message of a wrong one.
+function tree.sorted_keys(what, v)
   local keys = {}
   for key in pairs(v) do
     if type(key) ~= "string" and type(key) ~= "number" then
@@ -39,12 +41,12 @@ function tree.flatten(what, v, leaves, depth)
   if core.is_tensor(v) or type(v) == "number" or type(v) == "boolean" then
     leaves[#leaves + 1] = core.is_tensor(v) and v or core.tensor(v)
     return { leaf = true, type = api.describe(leaves[#leaves]) }
-  elseif not is_plain(v) or depth > MOST_DEPTH then
+  elseif not tree.is_plain(v) or depth > MOST_DEPTH then
     core.raise("SGL_EARG", ("%s: %s is neither a tensor nor a table of tensors"):format(what,
       api.describe(v)))
   end
   local items = {}
-  for i, key in ipairs(sorted_keys(what, v)) do
+  for i, key in ipairs(tree.sorted_keys(what, v)) do
     items[i] = { key, tree.flatten(what, v[key], leaves, depth + 1) }
   end
   return { items = items }

@@ -341,6 +341,14 @@ static bool parse_effect(Parser *p)
 
 static bool parse_lines(Parser *p);
 
+static void forget(Parser *p)
+{
+    base_map_free(&p->node);
+    base_map_free(&p->region);
+    base_map_free(&p->block);
+    base_map_free(&p->dim);
+}
+
 /* The lines up to "end" are a graph of their own. */
 static bool parse_block(Parser *p)
 {
@@ -354,9 +362,7 @@ static bool parse_block(Parser *p)
     p->s = inner.s;
     ok = ok && (ir_verify(inner.g) == SGL_OK || ir_scan_fail(&p->s, "no block"));
     int made = ok ? ir_block_add(p->g, inner.g) : -1;
-    base_map_free(&inner.node);
-    base_map_free(&inner.region);
-    base_map_free(&inner.block);
+    forget(&inner);
     ir_graph_free(inner.g);
     return made >= 0 && define(p, &p->block, number, (uint64_t)made);
 }
@@ -403,10 +409,7 @@ Graph *ir_parse(Ctx *cx, const char *text)
     Parser p = {.s = {.cx = cx, .at = text, .line_start = text, .line = 1}, .g = ir_graph_new(cx)};
     if (!p.g) return NULL;
     bool ok = parse_all(&p);
-    base_map_free(&p.node);
-    base_map_free(&p.region);
-    base_map_free(&p.block);
-    base_map_free(&p.dim);
+    forget(&p);
     if (ok) return p.g;
     ir_graph_free(p.g);
     return NULL;

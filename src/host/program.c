@@ -70,7 +70,8 @@ static Prog *prog_open(lua_State *L)
 static void check_idle(lua_State *L, const Prog *p, const char *doing)
 {
     if (!p->running) return;
-    host_raise(L, SGL_ESTATE, NULL, "a program cannot be %s by what it prints while it runs", doing);
+    host_raise(L, SGL_ESTATE, NULL, "a program cannot be %s by what it prints while it runs",
+               doing);
 }
 
 static void prog_ready(lua_State *L, Host *h, Prog *p)

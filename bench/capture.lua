@@ -1,4 +1,4 @@
--- capture.lua: what capture costs: guards at each step, capture of a step, compile time by size.
+-- capture.lua: what capture costs: guards at each step, capture of a step.
 --
 -- Out:   lines of text; the best of several runs each, in time of the processor.
 
@@ -77,15 +77,3 @@ end
 guards()
 local LINE = "%-28s capture and compile %7.2f ms, compile alone %7.2f ms"
 print(LINE:format("gpt-small, training", times(models["gpt-small"])))
-for _, count in ipairs { 2, 8, 32, 128 } do
-  print(LINE:format(count .. " blocks, training", times(function()
-      local model = linears(count, 8)
-      local opt, x = optim.SGD(model:parameters(), { lr = 0.01 }), sgl.ones(2, 8):realize()
-      local step = sgl.compile(function(v)
-        local loss = model(v):relu():sum()
-        opt:minimize(loss)
-        return loss
-      end)
-      return function() return step(x) end, step
-    end)))
-end

@@ -95,6 +95,11 @@ return {
     local model = GPT(4, 4, 128, 64)
     return trained(model, ids(12, 64), ids(12, 64), adamw(model))
   end,
+  -- A GPT of so many equal blocks, narrow, so that compilation is what takes time.
+  blocks = function(count)
+    local model = GPT(count, 2, 16, 8)
+    return trained(model, ids(2, 8), ids(2, 8), adamw(model))
+  end,
   ["gpt-big"] = function()
     local model = GPT(6, 6, 384, 256)
     return trained(model, ids(8, 256), ids(8, 256), adamw(model))

@@ -1336,6 +1336,27 @@ sgl.cummin = Tensor.cummin
 function Tensor:pad(counts, o) end
 sgl.pad = Tensor.pad
 
+---@class sgl.dim.Options
+---@field min? integer smallest size (default 1)
+---@field max? integer largest size (default 16777216)
+---@field multiple? integer every size is a multiple of it (default 1)
+
+---A symbolic size for sgl.spec. Sums, products and quotients (//) of sizes are sizes; fields: name, min, max, multiple.
+---@param name string
+---@param o? sgl.dim.Options
+---@return any # symbolic size
+function sgl.dim(name, o) end
+
+---The shape and dtype of an argument, some sizes symbolic. Fields: shape, dtype.
+---@class sgl.Spec
+sgl.Spec = {}
+
+---What a tensor argument looks like: for sgl.compile's option `inputs`.
+---@param shape table sizes: integers and dims
+---@param dtype? string default f32
+---@return any # Spec
+function sgl.spec(shape, dtype) end
+
 ---What a compiled function could be captured of: { name, steps, captures, breaks, segments, recaptures, captured_steps, captured_time, seconds }. It prints as a report; :json() gives the breaks as JSON lines.
 ---@param fn any what sgl.compile returned
 ---@return table # table
@@ -1351,7 +1372,7 @@ sgl.Compiled = {}
 ---@return sgl.Graph|string # Graph or string
 function sgl.Compiled:graph(stage) end
 
----Facts of the program that ran last: nodes, kernels, steps, dots, arena_bytes, compile_ms, passes, runs, signature.
+---Facts of the program that ran last: nodes, kernels, steps, dots, arena_bytes, compile_ms, passes, runs, signature, captures; with symbolic sizes also instances, bindings, bind_ms, guards, and refused: why a dim that varied could not be symbolic.
 ---@return table # table
 function sgl.Compiled:info() end
 
@@ -1372,6 +1393,8 @@ function sgl.Compiled:close() end
 ---@field strict? boolean each break is an error, whatever fullgraph says (default false)
 ---@field effects? string refuse, or once: writes to what was there, at capture (default "refuse")
 ---@field max_recaptures? integer more than that is an error that says what changed (default 64)
+---@field inputs? table a sgl.spec for each argument that has symbolic sizes
+---@field dynamic? boolean a dim becomes symbolic at its second size (default false)
 
 ---Makes a function one program for each signature of its arguments. It is called once for each to record what it does, and again when a Lua value that it read has changed. Numbers in the arguments are run-time inputs, tensors from outside are state.
 ---@param fn function
@@ -1594,6 +1617,11 @@ function sgl.Graph:pass(name) end
 ---@param inputs table positions from 1
 ---@return sgl.Graph # Graph
 function sgl.Graph:grad(output, inputs) end
+
+---The graph with sizes in place of its symbolic ones.
+---@param sizes table name -> size
+---@return sgl.Graph # Graph
+function sgl.Graph:bind(sizes) end
 
 ---Values by the reference interpreter, in double precision.
 ---@param inputs table list of tensors

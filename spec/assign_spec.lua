@@ -4,6 +4,7 @@
 -- Expected values come from Lua lists that are treated the same way.
 
 local core = require "sgl.core"
+local sgl = require "sgl"
 local engine = require "spec.engine"
 
 local apply = core.apply
@@ -191,5 +192,36 @@ describe("random assigns", function()
         assert(not wrong, ("SGL_SEED=%d, case %d: %s"):format(engine.seed, case, wrong or ""))
       end
     end
+  end)
+end)
+
+describe("the gradient by an assigned tensor", function()
+  it("is the same when the loss was read before it was taken", function()
+    local function losses(read)
+      sgl.seed(3)
+      local w = sgl.zeros(3)
+      w:assign(sgl.randn(3) * 0.5)
+      local list = {}
+      for i = 1, 4 do
+        local loss = ((w * sgl.tensor { 1.0, 2.0, 3.0 }) ^ 2):sum()
+        if read then loss:item() end
+        w:assign(w - 0.01 * sgl.grad(loss, w))
+        list[i] = loss
+      end
+      for i, loss in ipairs(list) do list[i] = loss:item() end
+      return list
+    end
+    local want = losses(false)
+    assert.is_true(want[4] < want[1])
+    assert.are.same(want, losses(true))
+  end)
+
+  it("joins what was recorded before it was computed and after", function()
+    local w = sgl.zeros(2)
+    w:assign(sgl.tensor { 1.0, 2.0 } * 2)
+    local before = (w * w):sum()
+    before:item()
+    local loss = before + (w * 3):sum()
+    assert.are.same({ 7.0, 11.0 }, sgl.grad(loss, w):tolist())
   end)
 end)

@@ -571,3 +571,98 @@ describe("control flow nested at random", function()
     end
   end)
 end)
+
+describe("a gradient inside a block", function()
+  local w = sgl.tensor { 1.0, -2.0 }
+
+  it("of a loss made there is that of plain code", function()
+    both(function(data)
+      return (sgl.scan(function(t, d)
+        local l = ((t * d):sum() - 1) ^ 2
+        return t - 0.1 * sgl.grad(l, t)
+      end, w, data))
+    end, sgl.tensor { { 1.0, 2.0 }, { 0.5, -1.0 }, { 3.0, 0.0 } })
+  end)
+
+  it("of a loss made outside is taken outside", function()
+    local function f(x)
+      local loss = ((w * x) ^ 2):sum()
+      return sgl.cond(loss:gt(1), function() return w - 0.1 * sgl.grad(loss, w) end,
+        function() return w * 1 end)
+    end
+    both(f, sgl.tensor { 1.0, 2.0 })
+    both(f, sgl.tensor { 0.1, 0.1 })
+  end)
+
+  it("trains behind a condition", function()
+    local function losses(wrap)
+      sgl.seed(1)
+      local model = sgl.nn.Linear(3, 1)
+      local opt = sgl.optim.AdamW(model:parameters(), { lr = 0.1 })
+      local x, y = sgl.randn(8, 3), sgl.randn(8, 1)
+      local step = sgl.compile(function(a, b)
+        local loss = ((model(a) - b) ^ 2):mean()
+        wrap(loss, function() opt:minimize(loss) end)
+        return loss
+      end)
+      local list = {}
+      for i = 1, 4 do list[i] = step(x, y):item() end
+      return list
+    end
+    local plain = losses(function(_, fn) fn() end)
+    local guarded = losses(function(loss, fn) sgl.cond(loss:isfinite(), fn, function() end) end)
+    assert.is_true(plain[4] < plain[1])
+    assert.are.same(plain, guarded)
+  end)
+
+  it("is refused where a way from the tensors to the loss lies outside", function()
+    local e = error_of(sgl.compile(function(p, x)
+      local features = w * x
+      return sgl.cond(p, function()
+        return sgl.grad((features * features):sum(), w)
+      end, function() return x end)
+    end), bool(true), sgl.ones(2))
+    assert.are.equal("SGL_EGRAD", e.code)
+    assert.is_truthy(e.message:find("outside the function given to sgl.cond", 1, true))
+    assert.is_truthy(e.hint:find("compute the loss from the tensors inside", 1, true))
+    e = error_of(sgl.compile(function(x)
+      local loss = (w * x):sum()
+      return (sgl.scan(function(c) return c - sgl.grad(loss, w) end, x, 3))
+    end), sgl.ones(2))
+    assert.is_truthy(e.message:find("given to sgl.scan", 1, true))
+  end)
+
+  it("may use what was made outside and does not depend on the tensors", function()
+    both(function(p, x)
+      local target = (x * 3):sin()
+      local still = (w * 2):detach()
+      return sgl.cond(p, function() return sgl.grad(((w * x - target) * still):sum(), w) end,
+        function() return x end)
+    end, bool(true), sgl.tensor { 0.3, 0.4 })
+  end)
+end)
+
+describe("what a function given to sgl.cond, scan or loop reads", function()
+  it("is guarded as in the step itself", function()
+    local k, cfg = 2, { k = 3 }
+    local f = sgl.compile(function(p, x)
+      return sgl.cond(p, function() return x * k end, function()
+        return (sgl.scan(function(c) return c * cfg.k end, x, 2))
+      end)
+    end)
+    assert.are.equal(2.0, f(bool(true), sgl.ones(1)):item())
+    assert.are.equal(9.0, f(bool(false), sgl.ones(1)):item())
+    k, cfg.k = 5, 7
+    assert.are.equal(5.0, f(bool(true), sgl.ones(1)):item())
+    assert.are.equal(49.0, f(bool(false), sgl.ones(1)):item())
+    assert.are.equal(2, #f:programs())
+  end)
+
+  it("breaks where it would in the step itself", function()
+    local e = error_of(sgl.compile(function(p, x)
+      return sgl.cond(p, function() if x:gt(0) then return x end return -x end,
+        function() return x end)
+    end), bool(true), sgl.ones(1))
+    assert.is_truthy(tostring(e):find("'if' on a computed tensor", 1, true))
+  end)
+end)

@@ -33,8 +33,8 @@ end
 
 local CHECKS = {
   tensor     = core.is_tensor,
-  number     = function(v) return type(v) == "number" end,
-  integer    = function(v) return math.type(v) == "integer" end,
+  number     = function(v) return type(v) == "number" or core.is_dim(v) end,
+  integer    = function(v) return math.type(v) == "integer" or core.is_dim(v) end,
   string     = function(v) return type(v) == "string" end,
   boolean    = function(v) return type(v) == "boolean" end,
   table      = function(v) return type(v) == "table" end,
@@ -43,10 +43,19 @@ local CHECKS = {
   any        = function(v) return v ~= nil end,
 }
 
+--- Sizes as text: "[2, 3]", "[batch, 3]".
+function api.shape_text(shape)
+  local words = {}
+  for i, size in ipairs(shape) do words[i] = tostring(size) end
+  return "[" .. table.concat(words, ", ") .. "]"
+end
+
 --- "f32[2, 3]" for a tensor, `{2, 3}` for a list of numbers, else what Lua calls the value.
 function api.describe(v)
   if core.is_tensor(v) then
-    return ("%s[%s]"):format(v.dtype, table.concat(v.shape, ", "))
+    return v.dtype .. api.shape_text(v.shape)
+  elseif core.is_dim(v) then
+    return ("the size '%s'"):format(v)
   elseif type(v) == "string" then
     return ("'%s'"):format(v)
   elseif type(v) == "number" or type(v) == "boolean" then

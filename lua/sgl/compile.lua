@@ -12,6 +12,7 @@ local api = require "sgl.api"
 local breaks = require "sgl.breaks"
 local core = require "sgl.core"
 local coverage = require "sgl.coverage"
+local dynamic = require "sgl.dynamic"
 local events = require "sgl.emit"
 local guards = require "sgl.guards"
 
@@ -57,14 +58,19 @@ end
 
 -- A walk over the arguments: `key` collects the signature, `leaves` the run-time inputs, `names`
 -- what they are called. Returns a plan from which `rebuild` makes the value again.
-local function flatten(v, walk, name, depth)
+local function flatten(v, walk, name, depth, spec)
   local key = walk.key
   if is_tensor(v) or type(v) == "number" then
-    key[#key + 1] = is_tensor(v) and api.describe(v) or "#"
-    for i = 1, is_tensor(v) and #walk.leaves or 0 do
-      if rawequal(walk.leaves[i], v) then key[#key + 1] = "=" .. i end
+    local at = #walk.leaves + 1
+    walk.leaves[at], walk.names[at] = v, name
+    if is_tensor(v) then
+      key[#key + 1], walk.dims[at] = dynamic.describe(walk.dynamic, v, name, spec, walk)
+      for i = 1, at - 1 do
+        if rawequal(walk.leaves[i], v) then key[#key + 1] = "=" .. i end
+      end
+    else
+      key[#key + 1] = "#"
     end
-    walk.leaves[#walk.leaves + 1], walk.names[#walk.leaves + 1] = v, name
     return { leaf = #walk.leaves }
   elseif is_plain(v) then
     if depth > MOST_DEPTH then
@@ -75,7 +81,7 @@ local function flatten(v, walk, name, depth)
     key[#key + 1] = "{"
     for i, k in ipairs(sorted_keys(v)) do
       key[#key + 1] = ("%q="):format(k)
-      items[i] = { k, flatten(v[k], walk, name .. "." .. k, depth + 1) }
+      items[i] = { k, flatten(v[k], walk, name .. "." .. k, depth + 1, dynamic.below(spec, k)) }
     end
     key[#key + 1] = "}"
     return { items = items }
@@ -117,14 +123,15 @@ local function parameter_name(fn, i)
 end
 
 local function flatten_arguments(self, count, values)
-  local walk, plans = { key = {}, leaves = {}, names = {} }, {}
+  local state = self.dynamic
+  local walk, plans = { key = {}, leaves = {}, names = {}, dims = {}, dynamic = state }, {}
   for i = 1, count do
     local name = self.parameters[i]
     if not name then
       name = parameter_name(self.fn, i)
       self.parameters[i] = name
     end
-    plans[i] = flatten(values[i], walk, name, 1)
+    plans[i] = flatten(values[i], walk, name, 1, state and state.specs[i])
     walk.key[#walk.key + 1] = ";"
   end
   return table.concat(walk.key), walk, plans
@@ -163,7 +170,8 @@ local function capture(self, entry, walk, plans)
     return outputs
   end
   local function note(held) entry.guards = held end
-  entry.program = core.capture(step, walk.leaves, walk.names, self.fn, self.effects == "once", note)
+  entry.program = core.capture(step, walk.leaves, walk.names, self.fn, self.effects == "once",
+    note, walk.dims)
   entry.returned = returned
   return entry
 end
@@ -223,11 +231,14 @@ local function find(self, key, walk)
   for i = 1, #bucket do
     local entry = bucket[i]
     local failing = check_guards(entry.guards)
-    if not failing then
+    local fits = failing or not entry.program or entry.program:fits(walk.leaves)
+    if not fits then
+      reason = reason or "a comparison of sizes comes out otherwise"
+    elseif not failing then
       if i > 1 then table.insert(bucket, 1, table.remove(bucket, i)) end
       return entry
     end
-    reason = reason or guards.reason(entry.guards, failing, entry.names)
+    reason = reason or failing and guards.reason(entry.guards, failing, entry.names)
   end
   local file, line = core.position()
   events.emit("guard_fail", { name = self.name, reason = reason, file = file, line = line })
@@ -268,14 +279,18 @@ end
 function Compiled:__call(...)
   check_open(self)
   if core.capturing() then return self.fn(...) end
-  local count, started = select("#", ...), clock()
-  local key, walk, plans = flatten_arguments(self, count, { ... })
-  local entry, reason = find(self, key, walk)
-  if not entry then
-    check_limit(self)
-    entry = capture_or_break(self, key, walk, plans, reason)
-    self.last_parts = walk.key
-  end
+  local count, values, started = select("#", ...), { ... }, clock()
+  local entry, walk
+  repeat
+    local key, plans, reason
+    key, walk, plans = flatten_arguments(self, count, values)
+    entry, reason = find(self, key, walk)
+    if not entry then
+      check_limit(self)
+      entry = dynamic.capture(capture_or_break, self, key, walk, plans, reason)
+      self.last_parts = walk.key
+    end
+  until entry
   self.latest = entry
   if entry.broken then return run_broken(self, entry, ...) end
   local outputs = entry.program:run(walk.leaves)
@@ -329,12 +344,14 @@ end)
 
 api.method(Compiled, "info", {
   doc = "Facts of the program that ran last: nodes, kernels, steps, dots, arena_bytes, "
-    .. "compile_ms, passes, runs, signature.",
+    .. "compile_ms, passes, runs, signature, captures; with symbolic sizes also instances, "
+    .. "bindings, bind_ms, guards, and refused: why a dim that varied could not be symbolic.",
   returns = "table", errors = "no call yet",
 }, function(self)
   local entry = latest(self, "info")
   local info = entry.program:info()
-  info.runs, info.signature = entry.runs, entry.key
+  info.runs, info.signature, info.captures = entry.runs, entry.key, #self.order
+  info.refused = self.dynamic and self.dynamic.refused
   return info
 end)
 
@@ -390,6 +407,8 @@ api.fn(api.root, "compile", {
     { "effects", "string", "refuse", "refuse, or once: writes to what was there, at capture" },
     { "max_recaptures", "integer", 64, "more than that is an error that says what changed",
       within = { 0, math.huge } },
+    { "inputs", "table", nil, "a sgl.spec for each argument that has symbolic sizes" },
+    { "dynamic", "boolean", false, "a dim becomes symbolic at its second size" },
   },
   returns = "Compiled: call it as the function",
   errors = "a break, see docs/breaks.md; too many re-captures",
@@ -404,6 +423,7 @@ api.fn(api.root, "compile", {
     fn = fn, name = name, entries = {}, order = {}, parameters = {}, changed = {}, broken = {},
     fullgraph = o.fullgraph, strict = o.strict, effects = o.effects,
     max_recaptures = o.max_recaptures, seconds = 0, broken_seconds = 0, segments = 0,
+    dynamic = dynamic.new(o),
   }, Compiled)
   return coverage.note(self)
 end)

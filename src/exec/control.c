@@ -31,6 +31,7 @@ typedef struct Call {
 struct Calls {
     Ctx *cx;
     bool computes;
+    size_t bytes; /* memory of all calls */
     VEC(Block) blocks;
     int ncall;
     Call *call; /* by number of the step */
@@ -50,7 +51,8 @@ static Graph *body_graph(const Graph *body, int ncarry)
 {
     Graph *g = ir_graph_new(body->cx);
     int nin = body->inputs.n, nout = body->outputs.n, status = SGL_OK;
-    Node **in = base_mem_zero((size_t)(nin + nout) + 1, sizeof *in), **out = in + nin;
+    Node **in = base_mem_zero((size_t)(nin + nout) + 1, sizeof *in);
+    Node **out = in ? in + nin : NULL;
     if (!in) out_of_memory(body->cx);
     for (int i = 0; g && in && i < nin && status == SGL_OK; i++) {
         const GraphInput *from = &body->inputs.at[i];
@@ -102,6 +104,7 @@ static int call_memory(Calls *c, Call *call)
         call->bytes[k] = bytes_of(block->outputs.at[k].node);
         if (call_arg(call, k) < 0) total += round_up(call->bytes[k]) + 128;
     }
+    c->bytes += total;
     call->memory = base_mem_big(total);
     if (!call->memory) return out_of_memory(c->cx);
     char *at = call->memory;
@@ -163,6 +166,8 @@ void exec_calls_free(Calls *c)
     base_mem_free(c->call);
     base_mem_free(c);
 }
+
+size_t exec_calls_bytes(const Calls *c) { return c ? c->bytes : 0; }
 
 int exec_calls_count(const Calls *c) { return c ? c->blocks.n : 0; }
 
@@ -253,6 +258,8 @@ static int run_steps(Calls *c, Call *call, void *const *buffers)
     if (!c->computes && k->op == OP_loop && most > 1) most = 1;
     for (; done < most && status >= 0; done++) {
         if (k->op == OP_loop && c->computes && !*(const uint8_t *)call->in[0]) break;
+        status = exec_interrupted(c->cx, call->step->node);
+        if (status < 0) break;
         status = run_row(c, call, k->reverse ? k->length - 1 - done : done, buffers);
     }
     if (status >= 0 && k->op == OP_loop) finish_loop(call, done, buffers);

@@ -27,4 +27,7 @@ Program *exec_compile_part(Graph *g);
 /* program.c: a run on plain addresses, for blocks: in[i] of graph input i, out[k] of output k,
  * naturally aligned. State is updated in place. */
 int exec_program_call(Program *p, void *const *in, void *const *out);
+/* SGL_EINTR with the position of n if somebody asked for it, and the request is over. */
+int exec_interrupted(Ctx *cx, const Node *n);
+size_t exec_calls_bytes(const Calls *c);               /* memory beside the blocks' programs */
 #endif

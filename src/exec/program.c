@@ -119,6 +119,8 @@ static int allocate(Program *p)
 static void count_blocks(Program *p)
 {
     ProgramInfo *info = &p->info;
+    info->arena_bytes += exec_calls_bytes(p->calls);
+    info->bytes += exec_calls_bytes(p->calls);
     for (int i = 0; i < exec_calls_count(p->calls); i++) {
         const ProgramInfo *block = exec_program_info(exec_calls_at(p->calls, i));
         info->nodes += block->nodes;
@@ -156,16 +158,12 @@ static void count(Program *p, double start)
 
 static int check_static(const Graph *g)
 {
-    for (int i = 0; i < g->nodes.n; i++) {
-        const Node *n = g->nodes.at[i];
-        if (ir_is_static(n)) continue;
-        base_fail(g->cx, SGL_EUNSUP,
-                  "%%%u (%s) has a dim that is not a number: bind the symbols "
-                  "before compiling",
-                  n->id, ir_op(n)->name);
-        return SGL_EUNSUP;
-    }
-    return SGL_OK;
+    const Node *n = ir_graph_symbolic(g);
+    if (!n) return SGL_OK;
+    return base_fail(g->cx, SGL_EUNSUP,
+                     "%%%u (%s) has a dim that is not a number: bind the symbols "
+                     "before compiling",
+                     n->id, ir_op(n)->name);
 }
 
 /* By the passes, or from the disk what they gave before; `key` is then this graph's. Takes g. */
@@ -338,15 +336,19 @@ static void add_position(Ctx *cx, const Node *n)
         snprintf(cx->err.text + used, sizeof cx->err.text - used, " (%s:%d)", pos.file, pos.line);
 }
 
+int exec_interrupted(Ctx *cx, const Node *n)
+{
+    if (!cx->interrupted) return SGL_OK;
+    cx->interrupted = 0;
+    base_fail(cx, SGL_EINTR, "interrupted at %s", n ? ir_op(n)->name : "a copy");
+    add_position(cx, n);
+    return SGL_EINTR;
+}
+
 static int run_step(Program *p, int i)
 {
     const Step *step = &p->steps.at[i];
-    if (p->cx->interrupted) {
-        p->cx->interrupted = 0;
-        base_fail(p->cx, SGL_EINTR, "interrupted before step %d of %d", i + 1, p->steps.n);
-        add_position(p->cx, step->node);
-        return SGL_EINTR;
-    }
+    if (exec_interrupted(p->cx, step->node) < 0) return SGL_EINTR;
     /* An error inside a block has its position already. */
     bool nested = step->kind == STEP_CALL && ir_is_control(step->node);
     int code = step->kind == STEP_CALL ? exec_calls_run(p->calls, i, p->buffers)

@@ -1,7 +1,9 @@
 /* args.c: arguments from Lua, checked, with errors in the user's terms; shapes for messages.
  */
+#include "host/dim.h"
 #include "host/guard.h"
 #include "host/tensor.h"
+#include "ir/check.h"
 
 const char *host_kind(lua_State *L, int arg)
 {
@@ -62,7 +64,7 @@ int host_check_dims(lua_State *L, int arg, const char *what, int64_t *dims)
                           OP_MAX_RANK);
     double count = 1;
     for (int i = 0; i < rank; i++) {
-        dims[i] = host_check_item(L, arg, i + 1, what);
+        if (host_check_size(L, arg, i + 1, what, &dims[i])) continue;
         if (dims[i] < 0)
             return host_raise(L, SGL_ESHAPE, NULL, "%s: dim %d is %I, a size cannot be negative",
                               what, i + 1, (lua_Integer)dims[i]);
@@ -91,7 +93,7 @@ void host_push_dims(lua_State *L, int rank, const int64_t *dims)
 {
     lua_createtable(L, rank, 0);
     for (int i = 0; i < rank; i++) {
-        lua_pushinteger(L, dims[i]);
+        host_push_size(L, dims[i]);
         lua_rawseti(L, -2, i + 1);
     }
 }
@@ -104,7 +106,8 @@ void host_push_type(lua_State *L, const Shape *s)
     luaL_addchar(&b, '[');
     for (int i = 0; i < s->rank; i++) {
         if (i) luaL_addstring(&b, ", ");
-        lua_pushinteger(L, s->dims[i]);
+        if (ir_dim_is_const(s->dims[i])) lua_pushinteger(L, s->dims[i]);
+        else lua_pushstring(L, ir_dim_name(host_of(L)->cx, s->dims[i]).at);
         luaL_addvalue(&b);
     }
     luaL_addchar(&b, ']');

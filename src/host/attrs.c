@@ -5,6 +5,7 @@
  * the schema is an error.
  */
 #include <string.h>
+#include "host/dim.h"
 #include "host/ops.h"
 #include "ir/build.h"
 
@@ -103,7 +104,7 @@ static void read_dims(Reader *r, const AttrField *f, int at)
     if (lua_isnil(r->L, at)) missing(r, f);
     int n = list_length(r, f, at);
     for (int i = 0; i < n; i++) {
-        dims[i] = host_check_item(r->L, at, i + 1, what(r, f));
+        if (host_check_size(r->L, at, i + 1, what(r, f), &dims[i])) continue;
         if (dims[i] == -1 && r->op == OP_reshape) dims[i] = DIM_INFER;
         else if (dims[i] < 0)
             host_raise(r->L, SGL_ESHAPE, NULL, "%s: element %d is %I, it cannot be negative",
@@ -174,6 +175,7 @@ static void push_word(lua_State *L, const AttrField *f, int64_t word)
     if (f->kind == 'F') lua_pushnumber(L, ir_attr_double(word));
     else if (f->kind == 'T') lua_pushstring(L, DTYPES[word].name);
     else if (f->kind == 'S') lua_pushstring(L, ir_attr_text(word));
+    else if (f->kind == 'D') host_push_size(L, word);
     else lua_pushinteger(L, word + kind_of(f->kind)->from_one);
 }
 

@@ -80,6 +80,9 @@ static void capture_end(Owned *o)
     vec_free(&c->states);
     vec_free(&c->inputs);
     vec_free(&c->results);
+    vec_free(&c->sizes);
+    base_mem_free(c->example);
+    c->example = NULL;
     base_map_free(&c->state_of);
     base_mem_free(c->args);
     host_watch_free(&c->watch);
@@ -175,6 +178,33 @@ Node *host_capture_effect(Capture *c)
 
 int host_capture_stream(Capture *c) { return host_capture_step(c)->streams++; }
 
+/* The sizes that argument i has inside: those of the list at `dims`, item i, where there is one. */
+static void take_sizes(lua_State *L, int dims, int i, Shape *s)
+{
+    if (lua_istable(L, dims) && lua_rawgeti(L, dims, i) == LUA_TTABLE)
+        s->rank = host_check_dims(L, lua_gettop(L), "capture: the dims", s->dims);
+    lua_settop(L, lua_istable(L, dims) ? -2 : -1);
+}
+
+/* The values that the symbols among the inputs' dims have in this call. */
+static void take_example(lua_State *L, Host *h, Capture *c)
+{
+    const Graph *g = c->trace.graph;
+    if (!ir_graph_symbolic(g)) return;
+    Shape *list = host_scratch(L, (size_t)c->nargs, sizeof *list);
+    for (int i = 0; i < c->nargs; i++) {
+        lua_rawgeti(L, 2, i + 1);
+        Tensor *t = host_tensor_at(L, h, -1);
+        list[i] = t ? host_tensor_shape(t) : (Shape){.dtype = DT_f32};
+        lua_pop(L, 1);
+    }
+    ir_dim_budget(h->cx, DIM_STEPS);
+    c->nexample = ir_dim_symbol_count(h->cx);
+    c->example = host_dim_solve(g, list);
+    lua_pop(L, 1);
+    if (!c->example) host_throw(L, h);
+}
+
 /* Pushes the stand-in for argument i of the list at 2. */
 static void push_argument(lua_State *L, Host *h, Capture *c, int i)
 {
@@ -185,6 +215,7 @@ static void push_argument(lua_State *L, Host *h, Capture *c, int i)
     else if (lua_type(L, -1) != LUA_TNUMBER)
         host_raise(L, SGL_EARG, NULL, "capture: argument %d must be a tensor or a number, got %s",
                    i, host_kind(L, -1));
+    take_sizes(L, 7, i, &s);
     const char *name = NULL;
     if (lua_istable(L, 3) && lua_rawgeti(L, 3, i) == LUA_TSTRING) name = lua_tostring(L, -1);
     for (int k = 1; k < i; k++) { /* one tensor twice: one stand-in, so that updates are seen */
@@ -264,13 +295,14 @@ static SrcPos function_start(lua_State *L, Host *h, int arg)
     return base_src_pos(h->cx, base_src(h->cx, host_plain_name(ar.short_src), ar.linedefined));
 }
 
-/* core.capture(fn, args, names?, user_fn?, once?, note?) -> program, guards. user_fn is what fn
- * calls. With `once`, writes to what was there before are accepted; note(guards) is called before
- * fn, so that they are there when fn breaks. */
+/* core.capture(fn, args, names?, user_fn?, once?, note?, dims?) -> program, guards. user_fn is
+ * what fn calls. With `once`, writes to what was there before are accepted; note(guards) is called
+ * before fn, so that they are there when fn breaks. dims[i] are the sizes, some symbolic, that
+ * argument i has inside. */
 static int capture(lua_State *L)
 {
     Host *h = host_of(L);
-    lua_settop(L, 6);
+    lua_settop(L, 7);
     SrcPos start = function_start(L, h, 4);
     bool once = lua_toboolean(L, 5);
     luaL_checktype(L, 1, LUA_TFUNCTION);
@@ -282,12 +314,12 @@ static int capture(lua_State *L)
     Guards *g = host_guards_new(L, h);
     if (lua_isfunction(L, 6)) {
         lua_pushvalue(L, 6);
-        lua_pushvalue(L, 7);
+        lua_pushvalue(L, 8);
         lua_call(L, 1, 0);
     }
     Capture *c = host_capture_new(L, h);
     if (exec_lifecycle_ready(h->cx, exec_backend_chosen(h->cx)) < 0) return host_throw(L, h);
-    lua_toclose(L, 8);
+    lua_toclose(L, 9);
     c->args = base_mem_zero((size_t)nargs + 1, sizeof *c->args);
     if (!c->args) return host_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
     c->nargs = nargs;
@@ -297,6 +329,7 @@ static int capture(lua_State *L)
     c->trace.graph->src = start.file ? base_src(h->cx, start.file, start.line) : host_src(L, h);
     lua_pushvalue(L, 1);
     for (int i = 1; i <= nargs; i++) push_argument(L, h, c, i);
+    take_example(L, h, c);
     host_watch_on(L, &c->watch, h, g, once);
     lua_call(L, nargs, 1);
     check_whole(L, c);
@@ -308,8 +341,8 @@ static int capture(lua_State *L)
     c->whole = true;
     host_capture_off(L, c);
     host_events_graph(L, h, c->trace.graph, 2);
-    host_program_push(L, h, c, 9);
-    lua_pushvalue(L, 7);
+    host_program_push(L, h, c, 10);
+    lua_pushvalue(L, 8);
     return 2;
 }
 

@@ -11,6 +11,7 @@
 #define SGL_HOST_CAPTURE_H
 #include "exec/lifecycle.h"
 #include "host/hook.h"
+#include "host/dim.h"
 #include "host/trace.h"
 #include "obs/obs.h"
 
@@ -57,6 +58,9 @@ typedef struct Capture {
     BackendState before; /* of the backend */
     Watch watch;  /* what it sees of the virtual machine */
     bool broken;  /* a break was raised; field `broken` of the states' list holds it */
+    int64_t *example; /* values of symbols by number, from the arguments; NULL: none */
+    int nexample;
+    DimGuards sizes; /* what the example decided about sizes */
 } Capture;
 
 Node *host_capture_node(lua_State *L, Host *h, int arg, Tensor *t);
@@ -78,6 +82,12 @@ bool host_capture_holds(const Capture *c, const Tensor *t);
 Node *host_block_tensor(lua_State *L, Host *h, Capture *c, int arg, Tensor *t);
 Node *host_block_rng(Capture *c);
 Node *host_block_effect(Capture *c);
+/* grad_block.c: gradients inside a block; the loss is argument 1, the list of tensors argument 2.
+ * The capture in whose graph they are taken: where the loss was computed, if no block between has
+ * touched it or the tensors. */
+Capture *host_grad_home(lua_State *L, Host *h);
+/* Raises if loss, in the block c, depends on the tensors, wrt[i] there, through nodes outside. */
+void host_grad_check(lua_State *L, Capture *c, Node *loss, int n, Node *const *wrt);
 
 /* program.c: pushes the program of a finished capture, whose graph it takes; `states` is the
  * index of the list of its tensors. */

@@ -417,7 +417,8 @@ static int scan(lua_State *L)
     lua_settop(L, 6);
     Plan p = {.L = L, .h = h, .outer = h->capture, .nblock = 1, .op = OP_scan};
     int number[2];
-    p.length = luaL_optinteger(L, 4, 0);
+    p.length = host_dim_at(L, 4);
+    if (p.length == DIM_FAIL) p.length = luaL_optinteger(L, 4, 0);
     p.reverse = lua_toboolean(L, 5);
     p.block[0] = block_new(L, h, true);
     p.list[0] = lua_gettop(L);

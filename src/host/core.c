@@ -4,13 +4,14 @@
 #include "host/break.h"
 #include "host/guard.h"
 #include "host/purity.h"
+#include "host/dim.h"
 
 int host_open_core(lua_State *L)
 {
     static const luaL_Reg *const LISTS[] = {
         HOST_ERROR,   HOST_MAKE,    HOST_APPLY,  HOST_GRAD,   HOST_RNG,    HOST_GRAPH,
         HOST_CAPTURE, HOST_CONTROL, HOST_EFFECT, HOST_INFO,   HOST_TABLES, HOST_IO,
-        HOST_GUARD,   HOST_BREAK,   HOST_KNOBS,  HOST_EVENTS, HOST_CACHE,
+        HOST_GUARD,   HOST_BREAK,   HOST_KNOBS,  HOST_EVENTS, HOST_CACHE,  HOST_DIM,
     };
     luaL_checkversion(L);
     lua_settop(L, 0);
@@ -30,6 +31,7 @@ int host_open_core(lua_State *L)
     host_graph_class(L);
     lua_getfield(L, -1, "__index");
     lua_setfield(L, 2, "Graph");
+    host_dim_class(L);
     host_program_class(L);
     lua_getfield(L, -1, "__index");
     lua_setfield(L, 2, "Program");

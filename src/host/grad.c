@@ -3,6 +3,7 @@
 #include <string.h>
 #include "host/capture.h"
 #include "host/trace.h"
+#include "ir/build.h"
 #include "ir/grad.h"
 
 static bool is_among(const Node *n, int count, Node *const *nodes)
@@ -53,6 +54,29 @@ static void check_wrt(lua_State *L, Host *h, const Node *n, int i)
                "grad: tensor %d is a constant made inside the captured step", i + 1);
 }
 
+/* The node of the tensor at arg, in the capture c if there is one. */
+static Node *node_of(lua_State *L, Host *h, Capture *c, int arg)
+{
+    Tensor *t = host_tensor_check(L, h, arg, "grad");
+    return c ? host_capture_node_in(L, h, c, arg, t) : host_node(L, h, arg, "grad");
+}
+
+/* Gradients by wrt, and by past[i] (NULL: none) what tensor i was before it became a leaf: a loss
+ * recorded before then reads that. wrt has room for n more. */
+static int gradients(Graph *g, Node *loss, int n, Node **wrt, Node *const *past, Node **dx)
+{
+    int m = n;
+    for (int i = 0; i < n; i++)
+        if (past[i]) wrt[m++] = past[i];
+    int status = ir_grad(g, loss, m, wrt, dx);
+    for (int i = 0, k = n; i < n && status == SGL_OK; i++) {
+        if (!past[i]) continue;
+        dx[i] = ir_add(dx[i], dx[k++]);
+        if (!dx[i]) status = g->cx->err.code;
+    }
+    return status;
+}
+
 /* core.grad(loss, list) -> list */
 static int grad(lua_State *L)
 {
@@ -60,7 +84,8 @@ static int grad(lua_State *L)
     lua_settop(L, 2);
     host_tensor_check(L, h, 1, "grad");
     int n = host_check_list(L, 2, "grad: the tensors");
-    Node **wrt = host_scratch(L, n, sizeof *wrt), **dx = host_scratch(L, n, sizeof *dx);
+    Node **wrt = host_scratch(L, 2 * n, sizeof *wrt), **dx = host_scratch(L, 2 * n, sizeof *dx);
+    Node **past = host_scratch(L, n, sizeof *past);
     lua_createtable(L, n, 0);
     int list = lua_gettop(L);
     for (int i = 0; i < n; i++) {
@@ -68,15 +93,22 @@ static int grad(lua_State *L)
         lua_rawseti(L, list, i + 1);
     }
     Trace *tr = host_trace(L, h);
-    Node *loss = host_node(L, h, 1, "grad");
+    Capture *c = host_grad_home(L, h);
+    if (c && c != h->capture) {
+        c->trace.graph->src = tr->graph->src;
+        tr = &c->trace;
+    }
+    Node *loss = node_of(L, h, c, 1);
     for (int i = 0; i < n; i++) {
         lua_rawgeti(L, 2, i + 1);
-        wrt[i] = host_node(L, h, lua_gettop(L), "grad");
+        wrt[i] = node_of(L, h, c, lua_gettop(L));
         check_wrt(L, h, wrt[i], i);
+        if (!c) past[i] = host_trace_past(tr, host_tensor_at(L, h, -1));
         lua_pop(L, 1);
     }
     check_history(L, h, loss, n, wrt);
-    if (ir_grad(tr->graph, loss, n, wrt, dx) < 0) return host_throw(L, h);
+    host_grad_check(L, c, loss, n, wrt);
+    if (gradients(tr->graph, loss, n, wrt, past, dx) < 0) return host_throw(L, h);
     for (int i = 0; i < n; i++) {
         lua_rawgeti(L, list, i + 1);
         host_tensor_bind(host_tensor_at(L, h, -1), tr, dx[i]);

@@ -5,6 +5,7 @@
 #include "exec/program.h"
 #include "host/debug.h"
 #include "host/events.h"
+#include "ir/bind.h"
 #include "host/graph.h"
 #include "ir/eval.h"
 
@@ -201,7 +202,44 @@ static int graph_run(lua_State *L)
     return 1;
 }
 
+/* g:bind(sizes) -> the graph with these sizes, by name, for its symbolic ones */
+static int graph_bind(lua_State *L)
+{
+    Host *h = host_of(L);
+    lua_settop(L, 2);
+    const GraphBox *from = host_graph_check(L);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    int count = ir_dim_symbol_count(h->cx);
+    int64_t *values = host_scratch(L, (size_t)count + 1, sizeof *values);
+    int *found = host_scratch(L, (size_t)count + 1, sizeof *found);
+    for (int id = 0; id < from->graph->nodes.n; id++) {
+        Dim dims[IR_NODE_DIMS];
+        int n = ir_node_dims(from->graph->nodes.at[id], dims);
+        for (int d = 0; d < n; d++)
+            for (int k = ir_dim_symbols(h->cx, dims[d], found, count); k > 0; k--) {
+                const DimSymbol *s = ir_dim_symbol_at(h->cx, found[k - 1]);
+                if (values[found[k - 1]]) continue;
+                lua_getfield(L, 2, s->name);
+                lua_Integer v = lua_tointeger(L, -1);
+                lua_pop(L, 1);
+                if (v < 1 || v < s->lo || v > s->hi || v % s->multiple)
+                    return host_raise(L, SGL_EARG, NULL,
+                                      "bind: '%s' must be a size from %I to %I, "
+                                      "a multiple of %I",
+                                      s->name, (lua_Integer)s->lo, (lua_Integer)s->hi,
+                                      (lua_Integer)s->multiple);
+                values[found[k - 1]] = v;
+            }
+    }
+    GraphBox *to = host_graph_new(L, h);
+    base_err_clear(&h->cx->err);
+    to->kernels = -1;
+    to->graph = ir_bind(from->graph, values);
+    return host_graph_made(L, h, to);
+}
+
 const luaL_Reg HOST_EVAL_METHODS[] = {
+    {"bind", graph_bind},
     {"eval", graph_eval},
     {"run", graph_run},
     {NULL, NULL},

@@ -3,6 +3,7 @@
  * Register r stands at stack index r + 1, since a hook runs in the frame of its function.
  */
 #include "host/capture.h"
+#include "host/dim.h"
 #include "host/hook.h"
 
 enum {
@@ -31,6 +32,7 @@ enum {
     VM_LE = 59,
     VM_EQK = 60,
     VM_EQI = 61,
+    EQI_ZERO = 127, /* what stands for 0 in an immediate operand */
     VM_TEST = 66,
     VM_TESTSET = 67,
     VM_CALL = 68,
@@ -75,12 +77,25 @@ static bool is_tensor(const At *at, int index)
     return host_tensor_at(at->L, at->w->host, index) != NULL;
 }
 
+/* A symbolic size against a number that it can be: Lua says false without asking. */
+static void check_size(const At *at, int index, bool known, lua_Number v)
+{
+    Dim d = host_dim_at(at->L, index);
+    int64_t lo, hi;
+    if (d == DIM_FAIL) return;
+    ir_dim_range(at->w->host->cx, d, &lo, &hi);
+    if (!known || (v >= (lua_Number)lo && v <= (lua_Number)hi))
+        refuse(at, BREAK_SIZE, 0, "'==' of a symbolic size and a number");
+}
+
 static void op_eq(const At *at)
 {
     if (at->f->library) return;
     int a = a_of(at->i) + 1, b = b_of(at->i) + 1;
     host_watch_event(at->L, at->w, at->f, a, "__eq");
     host_watch_event(at->L, at->w, at->f, b, "__eq");
+    if (lua_type(at->L, b) == LUA_TNUMBER) check_size(at, a, true, lua_tonumber(at->L, b));
+    if (lua_type(at->L, a) == LUA_TNUMBER) check_size(at, b, true, lua_tonumber(at->L, a));
     bool ta = is_tensor(at, a), tb = is_tensor(at, b);
     if (!ta && !tb) return;
     if (lua_isnil(at->L, ta ? b : a)) return;
@@ -90,7 +105,9 @@ static void op_eq(const At *at)
 static void op_eq_constant(const At *at)
 {
     int a = a_of(at->i) + 1;
-    if (at->f->library || !is_tensor(at, a)) return;
+    if (at->f->library) return;
+    if (op_of(at->i) == VM_EQI) check_size(at, a, true, b_of(at->i) - EQI_ZERO);
+    if (!is_tensor(at, a)) return;
     if (op_of(at->i) == VM_EQK && host_hook_constant(at->L, at->ar, at->w, at->f, b_of(at->i)) &&
         lua_isnil(at->L, -1))
         return;

@@ -68,7 +68,8 @@ Dtype host_check_dtype(lua_State *L, int arg, int otherwise); /* for nil; -1: no
 /* The length of the list; one with its fields behind is replaced by those. */
 int host_check_list(lua_State *L, int arg, const char *what);
 lua_Integer host_check_item(lua_State *L, int arg, int i, const char *what);
-int host_check_dims(lua_State *L, int arg, const char *what, int64_t *dims); /* the rank */
+/* The rank; the sizes may be symbolic. */
+int host_check_dims(lua_State *L, int arg, const char *what, int64_t *dims);
 int host_check_axis(lua_State *L, const char *what, lua_Integer axis, const Shape *of);
 void host_push_dims(lua_State *L, int rank, const int64_t *dims);
 void host_push_type(lua_State *L, const Shape *s); /* "f32[2, 3]" */
@@ -76,7 +77,7 @@ void host_push_type(lua_State *L, const Shape *s); /* "f32[2, 3]" */
 /* The functions of sgl.core, by the file that holds them; core.c puts them together. */
 extern const luaL_Reg HOST_ERROR[], HOST_MAKE[], HOST_READ[], HOST_APPLY[], HOST_GRAD[], HOST_RNG[],
     HOST_CAPTURE[], HOST_CONTROL[], HOST_EFFECT[], HOST_GRAPH[], HOST_INFO[], HOST_TABLES[],
-    HOST_IO[], HOST_GUARD[], HOST_BREAK[], HOST_KNOBS[], HOST_EVENTS[], HOST_CACHE[];
+    HOST_IO[], HOST_GUARD[], HOST_BREAK[], HOST_KNOBS[], HOST_EVENTS[], HOST_CACHE[], HOST_DIM[];
 extern const luaL_Reg HOST_TENSOR_META[], HOST_TENSOR_METHODS[], HOST_READ_METHODS[];
 void host_open_error(lua_State *L);
 void host_open_ops(lua_State *L); /* (methods, metatable, host): adds the operators */

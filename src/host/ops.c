@@ -4,6 +4,7 @@
  * the latter two are weak: they take the dtype of the tensors beside them unless their class is
  * higher.
  */
+#include "host/dim.h"
 #include "host/ops.h"
 #include "host/trace.h"
 #include "ir/build.h"
@@ -13,6 +14,7 @@ enum { MAX_OPERANDS = 3 };
 static int number_class(lua_State *L, int arg)
 {
     if (lua_type(L, arg) == LUA_TBOOLEAN) return CLASS_BOOL;
+    if (lua_type(L, arg) == LUA_TUSERDATA) return CLASS_INT;
     return lua_isinteger(L, arg) ? CLASS_INT : CLASS_FLOAT;
 }
 
@@ -34,6 +36,11 @@ static Dtype default_dtype(int class)
 Node *host_operand(lua_State *L, Host *h, Trace *tr, const char *what, int arg, int beside)
 {
     int type = lua_type(L, arg);
+    Dim size = host_dim_at(L, arg);
+    if (size != DIM_FAIL) {
+        Dtype t = beside < 0 ? DT_i32 : ir_dtype_weak((Dtype)beside, CLASS_INT);
+        return ir_size(tr->graph, t, size);
+    }
     if (type != LUA_TNUMBER && type != LUA_TBOOLEAN) {
         if (host_tensor_at(L, h, arg)) return host_node(L, h, arg, what);
         host_raise(L, SGL_EARG, NULL, "%s: operand %d must be a tensor or a number, got %s", what,

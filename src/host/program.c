@@ -8,14 +8,18 @@
 #include "exec/tell.h"
 #include "host/cache.h"
 #include "host/capture.h"
+#include "host/debug.h"
+#include "host/dim.h"
 #include "host/events.h"
 #include "host/graph.h"
 
 typedef struct Prog {
     Owned owned;
     Cache *cache;      /* borrowed */
-    CacheEntry *entry; /* NULL: closed */
-    Program *program;  /* of the entry; the cache may have freed it since prog_ready */
+    CacheEntry *entry; /* NULL: closed, or symbolic sizes */
+    Dynamic *dynamic;  /* with symbolic sizes; neither: closed */
+    Program *program;  /* of the entry; the cache may have freed it since prog_ready. With symbolic
+                          sizes the one that ran last, borrowed; NULL: none did */
     int nargs, nin, nout;
     Tensor **state; /* by input: anchored in the uservalue; NULL: argument or rng */
     bool *assigned; /* by input */
@@ -41,6 +45,7 @@ static void prog_end(Owned *o)
     Prog *p = (Prog *)o;
     release(p->in, p->nin);
     release(p->out, p->nout);
+    if (p->dynamic) host_dynamic_free(p->dynamic);
     if (p->entry) exec_cache_release(p->cache, p->entry, p->dropped);
     base_mem_free(p->state);
     base_mem_free(p->assigned);
@@ -62,7 +67,7 @@ static int prog_gc(lua_State *L)
 static Prog *prog_open(lua_State *L)
 {
     Prog *p = luaL_checkudata(L, 1, "sgl.program");
-    if (!p->entry) host_raise(L, SGL_ECLOSED, NULL, "the program is closed");
+    if (!p->entry && !p->dynamic) host_raise(L, SGL_ECLOSED, NULL, "the program is closed");
     return p;
 }
 
@@ -76,13 +81,21 @@ static void check_idle(lua_State *L, const Prog *p, const char *doing)
 
 static void prog_ready(lua_State *L, Host *h, Prog *p)
 {
-    p->program = host_cache_ready(L, h, p->entry);
+    if (p->entry) p->program = host_cache_ready(L, h, p->entry);
 }
 
 static Prog *prog_check(lua_State *L)
 {
     Prog *p = prog_open(L);
     prog_ready(L, host_of(L), p);
+    return p;
+}
+
+/* The program that runs, of which there is none before the first run with symbolic sizes. */
+static Prog *prog_compiled(lua_State *L)
+{
+    Prog *p = prog_check(L);
+    if (!p->program) host_raise(L, SGL_ESTATE, "run the step once", "the step has no sizes yet");
     return p;
 }
 
@@ -199,6 +212,10 @@ static int prog_run(lua_State *L)
     }
     fill_inputs(L, h, p);
     prog_ready(L, h, p);
+    if (p->dynamic && !(p->program = host_dynamic_program(h, p->dynamic, p->in))) {
+        release(p->in, p->nin);
+        return host_throw(L, h);
+    }
     h->running = L;
     p->running = true;
     exec_cache_run_begin(h->cache);
@@ -226,8 +243,10 @@ static int prog_graph(lua_State *L)
     Host *h = host_of(L);
     Prog *p = prog_check(L);
     GraphBox *b = host_graph_new(L, h);
-    b->kernels = exec_program_info(p->program)->kernels;
-    b->graph = host_copy_whole(exec_cache_graph(p->entry));
+    const Graph *g = p->dynamic ? host_dynamic_graph(p->dynamic) : exec_cache_graph(p->entry);
+    while (p->dynamic && g->from) g = g->from;
+    b->kernels = p->program ? exec_program_info(p->program)->kernels : -1;
+    b->graph = host_copy_whole(g);
     return host_graph_made(L, h, b);
 }
 
@@ -249,7 +268,8 @@ static void push_passes(lua_State *L, const PassTimes *times)
 /* program:info() */
 static int prog_info(lua_State *L)
 {
-    const ProgramInfo *info = exec_program_info(prog_check(L)->program);
+    const Prog *p = prog_compiled(L);
+    const ProgramInfo *info = exec_program_info(p->program);
     const struct {
         const char *name;
         int64_t value;
@@ -277,6 +297,16 @@ static int prog_info(lua_State *L)
     lua_setfield(L, -2, "cache");
     push_passes(L, &info->passes);
     lua_setfield(L, -2, "passes");
+    if (!p->dynamic) return 1;
+    DynamicInfo dynamic = host_dynamic_info(p->dynamic);
+    lua_pushinteger(L, dynamic.instances);
+    lua_setfield(L, -2, "instances");
+    lua_pushinteger(L, dynamic.bindings);
+    lua_setfield(L, -2, "bindings");
+    lua_pushnumber(L, dynamic.bind_seconds * 1e3);
+    lua_setfield(L, -2, "bind_ms");
+    host_push_guards(L, host_of(L)->cx, host_dynamic_guards(p->dynamic));
+    lua_setfield(L, -2, "guards");
     return 1;
 }
 
@@ -292,11 +322,36 @@ static int prog_state(lua_State *L)
     return 1;
 }
 
+/* program:fits(args) -> whether the comparisons of sizes that the capture made come out as then. */
+static int prog_fits(lua_State *L)
+{
+    Host *h = host_of(L);
+    Prog *p = prog_check(L);
+    check_arity(L, p);
+    lua_pushboolean(L, true);
+    if (!p->dynamic || !host_dynamic_guards(p->dynamic)->n) return 1;
+    Shape *list = host_scratch(L, (size_t)p->nin, sizeof *list);
+    const Graph *g = host_dynamic_graph(p->dynamic);
+    for (int i = 0; i < p->nin; i++) {
+        const Node *n = g->inputs.at[i].node;
+        if (i < p->nargs) lua_rawgeti(L, 2, i + 1);
+        else lua_pushnil(L);
+        Tensor *t = host_tensor_at(L, h, -1);
+        list[i] = (Shape){.dtype = (Dtype)n->dtype, .rank = n->rank};
+        if (n->rank) memcpy(list[i].dims, n->dims, n->rank * sizeof *n->dims);
+        if (t) list[i] = host_tensor_shape(t);
+        lua_pop(L, 1);
+    }
+    base_err_clear(&h->cx->err);
+    lua_pushboolean(L, host_dynamic_fits(h, p->dynamic, list));
+    return h->cx->err.code ? host_throw(L, h) : 1;
+}
+
 /* program:print(level) -> string */
 static int prog_print(lua_State *L)
 {
     static const char *const LEVELS[] = {"fused", "plan", "kernels", NULL};
-    Prog *p = prog_check(L);
+    Prog *p = prog_compiled(L);
     const char *level = LEVELS[luaL_checkoption(L, 2, "fused", LEVELS)];
     Str *s = host_text(L);
     exec_program_print(p->program, level, s);
@@ -325,8 +380,8 @@ static const luaL_Reg PROGRAM_META[] = {
 };
 
 static const luaL_Reg PROGRAM_METHODS[] = {
-    {"run", prog_run},     {"graph", prog_graph}, {"info", prog_info}, {"print", prog_print},
-    {"state", prog_state}, {"close", prog_close}, {NULL, NULL},
+    {"run", prog_run},     {"graph", prog_graph}, {"info", prog_info},   {"print", prog_print},
+    {"state", prog_state}, {"fits", prog_fits},   {"close", prog_close}, {NULL, NULL},
 };
 
 void host_program_class(lua_State *L)
@@ -375,6 +430,10 @@ int host_program_push(lua_State *L, Host *h, Capture *c, int states)
     for (int i = 0; i < g->assigns.n; i++) p->assigned[g->assigns.at[i].input] = true;
     c->trace.graph = NULL;
     base_err_clear(&h->cx->err);
+    if (ir_graph_symbolic(g)) {
+        p->dynamic = host_dynamic_new(h, g, &c->sizes);
+        return p->dynamic ? 1 : host_throw(L, h);
+    }
     p->entry = host_cache_captured(h, g);
     return p->entry ? 1 : host_throw(L, h);
 }

@@ -147,9 +147,15 @@ static int job_store(Job *j)
         if (t->storage) continue;
         Storage *s = host_trace_value(j->trace, t->node);
         if (!s) continue;
-        if (t->leaf) host_tensor_set(t, exec_storage_ref(s));
-        else t->storage = exec_storage_ref(s);
+        if (!t->leaf) {
+            t->storage = exec_storage_ref(s);
+            continue;
+        }
+        uint64_t node = t->node->id;
+        host_tensor_set(t, exec_storage_ref(s));
+        if (!base_map_set(&j->trace->past, t->id, node)) status = no_memory(j->graph->cx);
     }
+    if (status < 0) return status;
     j->trace->fresh = j->graph->nodes.n;
     return SGL_OK;
 }

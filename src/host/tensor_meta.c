@@ -83,7 +83,7 @@ static int tensor_len(lua_State *L)
     Host *h = host_of(L);
     Shape s = host_tensor_shape(host_tensor_check(L, h, 1, "#"));
     if (!s.rank) return host_raise(L, SGL_ESHAPE, NULL, "#: a tensor without dims has no length");
-    lua_pushinteger(L, s.dims[0]);
+    host_push_size(L, s.dims[0]);
     return 1;
 }
 

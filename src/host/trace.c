@@ -27,6 +27,7 @@ void host_trace_end(Trace *tr)
     for (int i = 0; i < tr->value.n; i++) exec_storage_unref(tr->value.at[i]);
     vec_free(&tr->value);
     base_map_free(&tr->leaf);
+    base_map_free(&tr->past);
     ir_graph_free(tr->graph);
     tr->graph = NULL;
 }
@@ -61,6 +62,12 @@ int host_trace_store(Trace *tr, const Node *n, Storage *s)
     return SGL_OK;
 }
 
+Node *host_trace_past(const Trace *tr, const Tensor *t)
+{
+    uint64_t id;
+    return !t->trace && base_map_get(&tr->past, t->id, &id) ? tr->graph->nodes.at[id] : NULL;
+}
+
 static int64_t weight(const Trace *tr)
 {
     return tr->held + (int64_t)tr->graph->nodes.n * NODE_WEIGHT;
@@ -74,6 +81,16 @@ static bool value_kept(const Trace *tr, int id, const uint8_t *pending)
     return s && (s->refs > 1 || pending[id] == COPY_INPUT || !tr->graph->nodes.at[id]->nin);
 }
 
+/* Node ids by tensor, as they are in the copy. */
+static bool move_nodes(const Map *old, Map *new, Node *const *made)
+{
+    for (uint32_t i = 0; i < old->cap; i++) {
+        const Node *n = old->used[i] ? made[old->slot[i].value] : NULL;
+        if (n && !base_map_set(new, old->slot[i].key, n->id)) return false;
+    }
+    return true;
+}
+
 /* Moves values, leaves and handles of `old` to their nodes in `new`. All memory that is needed
  * was found before the first handle moves. */
 static int trace_move(Trace *old, Trace *new, Node *const *made, const uint8_t *pending)
@@ -82,11 +99,8 @@ static int trace_move(Trace *old, Trace *new, Node *const *made, const uint8_t *
         if (made[id] && value_kept(old, id, pending) &&
             host_trace_store(new, made[id], old->value.at[id]) < 0)
             return SGL_ENOMEM;
-    for (uint32_t i = 0; i < old->leaf.cap; i++) {
-        if (!old->leaf.used[i] || !made[old->leaf.slot[i].value]) continue;
-        if (!base_map_set(&new->leaf, old->leaf.slot[i].key, made[old->leaf.slot[i].value]->id))
-            return SGL_ENOMEM;
-    }
+    if (!move_nodes(&old->leaf, &new->leaf, made) || !move_nodes(&old->past, &new->past, made))
+        return SGL_ENOMEM;
     while (old->handles.next != &old->handles) {
         Tensor *t = old->handles.next;
         host_tensor_bind(t, new, made[t->node->id]);

@@ -14,6 +14,7 @@ struct Trace {
     Tensor handles;            /* head of the ring of tensors on its nodes */
     VEC(Storage *) value;      /* by node id, may be shorter: values known, each a reference */
     Map leaf;                  /* Tensor.id of a leaf: node id of its input */
+    Map past;                  /* Tensor.id of a leaf that was assigned: node id of the value */
     int pins;                  /* regions open: the graph must stay */
     int fresh;                 /* number of nodes when something was last computed */
     int64_t held, limit;       /* bytes of values, at most; weight above which to compact */
@@ -27,6 +28,9 @@ void host_trace_end(Trace *tr);                  /* handles on it are left witho
 void host_trace_drop(Host *h);                   /* ends the pending one */
 void host_trace_idle(Host *h);                   /* the same if no handle is on it */
 Storage *host_trace_value(const Trace *tr, const Node *n);            /* NULL: not computed */
+/* The operation that computed the leaf, if the trace still has it: what was recorded before then
+ * reads this and not the leaf's input. NULL: there is none. */
+Node *host_trace_past(const Trace *tr, const Tensor *t);
 int host_trace_store(Trace *tr, const Node *n, Storage *s);           /* refers to s */
 
 Trace *host_trace(lua_State *L, Host *h);        /* where to record, at the user's position */

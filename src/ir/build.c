@@ -50,6 +50,12 @@ static int broadcast_fail(Op op, int nin, Node *const *in, int d, Dim a, Dim b)
     ir_dim_text(cx, b, &right);
     base_fail(cx, SGL_ESHAPE, "%s: shapes do not broadcast: %s (dim %d: %s against %s)",
               OPS[op].name, text(&types), d + 1, text(&left), text(&right));
+    if (ir_dim_is_const(a) != ir_dim_is_const(b))
+        base_err_hint(&cx->err,
+                      "dim %d has the symbolic size %s: make the other tensor with that "
+                      "size, from t.shape, in place of %s",
+                      d + 1, text(ir_dim_is_const(a) ? &right : &left),
+                      text(ir_dim_is_const(a) ? &left : &right));
     base_err_hint(&cx->err,
                   "sizes must be equal or 1, counted from the last dim: reshape, transpose "
                   "or unsqueeze one of them");
@@ -153,6 +159,16 @@ Node *ir_iota(Graph *g, Dtype dtype, int rank, const Dim *dims, int axis)
     ir_attr_put_list(&b, rank, dims);
     ir_attr_put(&b, dtype);
     return ir_attr_node(g, OP_iota, 0, NULL, &b);
+}
+
+Node *ir_size(Graph *g, Dtype dtype, Dim of)
+{
+    if (of == DIM_FAIL) return NULL;
+    if (ir_dim_is_const(of)) return ir_const(g, dtype, 0, NULL, (double)of);
+    AttrBuf b = {0};
+    ir_attr_put_list(&b, 1, &of);
+    ir_attr_put(&b, dtype);
+    return ir_attr_node(g, OP_size, 0, NULL, &b);
 }
 
 Node *ir_rand(Node *state, int rank, const Dim *dims, int stream, int word)

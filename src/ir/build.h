@@ -22,6 +22,8 @@ Node *ir_const(Graph *g, Dtype dtype, int rank, const Dim *dims, double value);
 Node *ir_const_like(const Node *n, double value);      /* dtype and dims of n */
 Node *ir_iota(Graph *g, Dtype dtype, int rank, const Dim *dims, int axis);
 Node *ir_rand(Node *state, int rank, const Dim *dims, int stream, int word);
+/* A size as a number: a constant when it is one. */
+Node *ir_size(Graph *g, Dtype dtype, Dim of);
 Node *ir_cast(Node *x, Dtype dtype);                   /* x itself when it has the dtype */
 Node *ir_reshape(Node *x, int rank, const Dim *dims);  /* one dim may be DIM_INFER */
 #define DIM_INFER (INT64_MIN + 1)                      /* "the size that is left", in ir_reshape */

@@ -25,9 +25,11 @@ static bool all_are(int n, const int64_t *items, int64_t value)
     return true;
 }
 
+/* Keeps the hint of what failed before, and its reason. */
 static Node *infer_fail(Node *x, int rank, const Dim *dims)
 {
     Ctx *cx = x->graph->cx;
+    Err why = cx->err;
     Str from = {0}, to = {0};
     ir_type_text(x, &from);
     for (int d = 0; d < rank; d++) {
@@ -35,8 +37,10 @@ static Node *infer_fail(Node *x, int rank, const Dim *dims)
         if (dims[d] == DIM_INFER) base_str_put(&to, "-1");
         else ir_dim_text(cx, dims[d], &to);
     }
-    base_fail(cx, SGL_ESHAPE, "reshape: %s does not fit into [%s]", from.at ? from.at : "",
-              to.at ? to.at : "");
+    base_err_clear(&cx->err);
+    base_fail(cx, why.code ? why.code : SGL_ESHAPE, "reshape: %s does not fit into [%s]%s%.200s",
+              from.at ? from.at : "", to.at ? to.at : "", why.code ? ": " : "", why.text);
+    if (why.hint[0]) base_err_hint(&cx->err, "%.500s", why.hint);
     base_err_hint(&x->graph->cx->err,
                   "the number of elements must stay; one dim may be -1, and the "
                   "others must divide that number");
@@ -51,21 +55,20 @@ static Dim infer(const Node *x, int rank, const Dim *dims, int open)
 {
     Ctx *cx = x->graph->cx;
     bool used[OP_MAX_RANK] = {false};
-    int64_t known = 1;
-    Dim left = 1;
+    Dim left = 1, known = 1;
     for (int d = 0; d < rank; d++) {
         int twin = 0;
         if (d == open) continue;
         while (twin < x->rank && (used[twin] || x->dims[twin] != dims[d])) twin++;
         if (twin < x->rank) used[twin] = true;
-        else if (!ir_dim_is_const(dims[d]) || __builtin_mul_overflow(known, dims[d], &known))
-            return DIM_FAIL;
+        else if ((known = ir_dim_mul(cx, known, dims[d])) == DIM_FAIL) return DIM_FAIL;
     }
     for (int d = 0; d < x->rank && left != DIM_FAIL; d++)
         if (!used[d]) left = ir_dim_mul(cx, left, x->dims[d]);
     if (left == DIM_FAIL || known == 0) return DIM_FAIL;
-    if (ir_dim_is_const(left)) return left % known ? DIM_FAIL : left / known;
-    return ir_dim_div(cx, left, known);
+    if (ir_dim_is_const(left) && ir_dim_is_const(known))
+        return left % known ? DIM_FAIL : left / known;
+    return ir_dim_quotient(cx, left, known);
 }
 
 Node *ir_reshape(Node *x, int rank, const Dim *dims)

@@ -115,13 +115,7 @@ int ir_check_length(const Check *c, AttrList l, int n, const char *name)
                          "%s has %d items, not %d", name, l.n, n);
 }
 
-bool ir_dim_below_zero(const Ctx *cx, Dim d)
-{
-    int64_t lo, hi;
-    if (d >= 0) return false;
-    ir_dim_range(cx, d, &lo, &hi);
-    return lo < 0;
-}
+bool ir_dim_below_zero(Ctx *cx, Dim d) { return d < 0 && ir_dim_least(cx, d) < 0; }
 
 int ir_check_result(const Check *c, Dtype dtype, int rank, const Dim *dims, Shape *out)
 {
@@ -130,9 +124,9 @@ int ir_check_result(const Check *c, Dtype dtype, int rank, const Dim *dims, Shap
         return ir_check_fail(c, SGL_ESHAPE, "the result has too many dims",
                              "merge dims with reshape", "%d, at most %d", rank, OP_MAX_RANK);
     for (int i = 0; i < rank; i++) {
-        int64_t lo = dims[i], hi;
+        int64_t lo = dims[i];
         if (dims[i] == DIM_FAIL) return c->cx->err.code ? c->cx->err.code : SGL_ESHAPE;
-        if (dims[i] < 0) ir_dim_range(c->cx, dims[i], &lo, &hi);
+        if (dims[i] < 0) lo = ir_dim_least(c->cx, dims[i]);
         if (lo < 0)
             return ir_check_fail(c, SGL_ESHAPE, "a size can be negative", NULL, "dim %d is %s",
                                  i + 1, ir_dim_name(c->cx, dims[i]).at);

@@ -61,7 +61,7 @@ int ir_check_dtype(const Check *c, int64_t dtype);               /* a number of 
 int ir_check_same_dtype(const Check *c);                         /* of all inputs */
 int ir_check_number(const Check *c, int input, int classes);     /* its dtype is in the classes */
 int ir_check_length(const Check *c, AttrList l, int n, const char *name);
-bool ir_dim_below_zero(const Ctx *cx, Dim d);                    /* for some value of its symbols */
+bool ir_dim_below_zero(Ctx *cx, Dim d);                    /* for some value of its symbols */
 /* Sets *out: rank, sizes, element count in range. Every rule ends with it. */
 int ir_check_result(const Check *c, Dtype dtype, int rank, const Dim *dims, Shape *out);
 /* *out = a + b, refused when it leaves the integers. */

@@ -61,9 +61,10 @@ static int differentiate(Reversal *r, Graph *g, const Graph *block, Node *const 
                          Node *const *seeds, const uint8_t *masked, const List *wrt, Node **dx)
 {
     int n = block->outputs.n, roots = 0;
-    Node **out = base_arena_zero(&r->arena, 2 * (size_t)n + 1, sizeof *out), **seed = out + n;
+    Node **out = base_arena_zero(&r->arena, 2 * (size_t)n + 1, sizeof *out);
     uint8_t *mask = base_arena_zero(&r->arena, (size_t)n + 1, 1);
     if (!out || !mask) return SGL_ENOMEM;
+    Node **seed = out + n;
     int rc = ir_block_splice(g, block, in, NULL, out);
     for (int k = 0; k < n && rc == SGL_OK; k++) {
         if (!seeds[k]) continue;

@@ -15,6 +15,7 @@ static void table_free(void *slot)
     vec_free(&t->symbols);
     vec_free(&t->exprs);
     base_map_free(&t->index);
+    base_map_free(&t->derived);
     base_arena_free(&t->arena);
     base_mem_free(t);
 }
@@ -25,19 +26,40 @@ const DimTable *ir_dim_table(const Ctx *cx)
     return cx->slot[CTX_DIMS] ? cx->slot[CTX_DIMS] : &EMPTY;
 }
 
-static DimTable *table_made(Ctx *cx)
+static Dim out_of_memory(Ctx *cx)
+{
+    base_fail(cx, SGL_ENOMEM, "out of memory for a dim");
+    return DIM_FAIL;
+}
+
+DimTable *ir_dim_table_made(Ctx *cx)
 {
     if (!cx->slot[CTX_DIMS]) {
         cx->slot[CTX_DIMS] = base_mem_zero(1, sizeof(DimTable));
         cx->slot_free[CTX_DIMS] = cx->slot[CTX_DIMS] ? table_free : NULL;
     }
+    if (!cx->slot[CTX_DIMS]) out_of_memory(cx);
     return cx->slot[CTX_DIMS];
 }
 
-static Dim out_of_memory(Ctx *cx)
+void ir_dim_budget(Ctx *cx, int64_t steps)
 {
-    base_fail(cx, SGL_ENOMEM, "out of memory for a dim");
-    return DIM_FAIL;
+    DimTable *t = cx->slot[CTX_DIMS];
+    if (t) t->spent = 0, t->budget = steps;
+}
+
+bool ir_dim_spend(Ctx *cx, int64_t steps)
+{
+    DimTable *t = cx->slot[CTX_DIMS];
+    int64_t budget = t && t->budget ? t->budget : DIM_STEPS;
+    if (!t || (t->spent += steps) <= budget) return true;
+    base_fail(cx, SGL_ESHAPE,
+              "the arithmetic on symbolic sizes took more than its budget of %lld "
+              "steps",
+              (long long)budget);
+    base_err_hint(&cx->err,
+                  "declare fewer different dims, or keep products and sums of them short");
+    return false;
 }
 
 static Dim too_large(Ctx *cx)
@@ -57,20 +79,30 @@ bool ir_dim_valid(const Ctx *cx, Dim d)
     return ir_dim_is_const(d) || (d != DIM_FAIL && ~d < ir_dim_table(cx)->exprs.n);
 }
 
-/* Sets [lo, hi]; false when an end leaves the int64. */
-static bool bound(const DimTable *t, DimExpr *e)
+static int64_t cut(int64_t v) { return v > DIM_MOST ? DIM_MOST : v < -DIM_MOST ? -DIM_MOST : v; }
+
+int64_t ir_dim_times(int64_t a, int64_t b)
 {
-    e->lo = e->hi = e->constant;
+    int64_t v;
+    if (__builtin_mul_overflow(a, b, &v)) return (a < 0) == (b < 0) ? DIM_MOST : -DIM_MOST;
+    return cut(v);
+}
+
+/* Of numbers that are cut themselves, so that the sum fits. */
+static int64_t plus(int64_t a, int64_t b) { return cut(cut(a) + cut(b)); }
+
+/* Sets [lo, hi], cut at DIM_MOST. */
+static void bound(const DimTable *t, DimExpr *e)
+{
+    e->lo = e->hi = cut(e->constant);
     for (int i = 0; i < e->n; i++) {
         const DimSymbol *s = &t->symbols.at[e->term[i].symbol];
-        int64_t by = e->term[i].by, a, b;
-        if (__builtin_mul_overflow(by, s->lo / s->multiple, &a) ||
-            __builtin_mul_overflow(by, s->hi / s->multiple, &b) ||
-            __builtin_add_overflow(e->lo, by > 0 ? a : b, &e->lo) ||
-            __builtin_add_overflow(e->hi, by > 0 ? b : a, &e->hi))
-            return false;
+        int64_t by = e->term[i].by;
+        int64_t a = ir_dim_times(by, s->lo / s->multiple),
+                b = ir_dim_times(by, s->hi / s->multiple);
+        e->lo = plus(e->lo, by > 0 ? a : b);
+        e->hi = plus(e->hi, by > 0 ? b : a);
     }
-    return e->lo != INT64_MIN;
 }
 
 static bool same_expr(const DimExpr *a, const DimExpr *b)
@@ -79,13 +111,12 @@ static bool same_expr(const DimExpr *a, const DimExpr *b)
            (!a->n || !memcmp(a->term, b->term, a->n * sizeof *a->term));
 }
 
-/* The Dim of an expression whose terms are sorted and may lie on the caller's stack. */
-static Dim intern(Ctx *cx, DimExpr e)
+Dim ir_dim_intern(Ctx *cx, DimExpr e)
 {
-    DimTable *t = table_made(cx);
-    if (!t) return out_of_memory(cx);
-    if (!bound(t, &e)) return too_large(cx);
-    if (e.lo == e.hi && e.lo >= 0) return e.lo;
+    DimTable *t = ir_dim_table_made(cx);
+    if (!t || !ir_dim_spend(cx, e.n + 1)) return DIM_FAIL;
+    bound(t, &e);
+    if (e.lo == e.hi && e.lo >= 0 && e.hi < DIM_MOST) return e.lo;
     if (e.n == 0) {
         base_fail(cx, SGL_ESHAPE, "a dim would be %lld", (long long)e.constant);
         return DIM_FAIL;
@@ -116,31 +147,41 @@ static int symbol_check(Ctx *cx, const char *name, int64_t lo, int64_t hi, int64
     return SGL_OK;
 }
 
+Dim ir_dim_term(Ctx *cx, int64_t symbol, int64_t by)
+{
+    return ir_dim_intern(cx, (DimExpr){.n = 1, .term = &(DimTerm){symbol, by}});
+}
+
+/* The declared symbol of this name and this very range, or -1. */
+static int symbol_same(const DimTable *t, const char *name, const DimSymbol *s)
+{
+    for (int i = 0; i < t->symbols.n; i++) {
+        const DimSymbol *old = &t->symbols.at[i];
+        if (old->declared && old->lo == s->lo && old->hi == s->hi && old->multiple == s->multiple &&
+            !strcmp(old->name, name))
+            return i;
+    }
+    return -1;
+}
+
 Dim ir_dim_symbol(Ctx *cx, const char *name, int64_t lo, int64_t hi, int64_t multiple)
 {
-    DimTable *t = table_made(cx);
-    if (!t) return out_of_memory(cx);
-    if (symbol_check(cx, name, lo, hi, multiple) < 0) return DIM_FAIL;
+    DimTable *t = ir_dim_table_made(cx);
+    if (!t || symbol_check(cx, name, lo, hi, multiple) < 0) return DIM_FAIL;
     DimSymbol s = {
         .lo = lo / multiple * multiple, .hi = hi / multiple * multiple, .multiple = multiple};
     if (s.lo < lo) s.lo += multiple;
-    int at = ir_dim_symbol_find(cx, name, strlen(name));
+    int at = symbol_same(t, name, &s);
     if (at < 0) {
         s.name = base_intern(&cx->names, name, strlen(name));
         if (!s.name || !vec_push(&t->symbols, s)) return out_of_memory(cx);
         at = t->symbols.n - 1;
     }
-    const DimSymbol *old = &t->symbols.at[at];
-    if (old->lo != s.lo || old->hi != s.hi || old->multiple != multiple) {
-        base_fail(cx, SGL_EARG, "dim '%s' exists with the range [%lld, %lld], multiple %lld", name,
-                  (long long)old->lo, (long long)old->hi, (long long)old->multiple);
-        return DIM_FAIL;
-    }
-    return intern(cx, (DimExpr){.n = 1, .term = &(DimTerm){at, multiple}});
+    t->symbols.at[at].declared = ++t->declared;
+    return ir_dim_term(cx, at, multiple);
 }
 
-/* a + by·b */
-static Dim combine(Ctx *cx, Dim a, Dim b, int64_t by)
+Dim ir_dim_combine(Ctx *cx, Dim a, Dim b, int64_t by)
 {
     if (a == DIM_FAIL || b == DIM_FAIL) return DIM_FAIL;
     DimExpr x = ir_dim_expr(cx, a), y = ir_dim_expr(cx, b), sum = {0};
@@ -163,16 +204,16 @@ static Dim combine(Ctx *cx, Dim a, Dim b, int64_t by)
         j += right;
     }
     sum.term = terms;
-    Dim d = fits ? intern(cx, sum) : too_large(cx);
+    Dim d = fits ? ir_dim_intern(cx, sum) : too_large(cx);
     base_mem_free(terms);
     return d;
 }
 
-Dim ir_dim_add(Ctx *cx, Dim a, Dim b) { return combine(cx, a, b, 1); }
+Dim ir_dim_add(Ctx *cx, Dim a, Dim b) { return ir_dim_combine(cx, a, b, 1); }
 
-Dim ir_dim_sub(Ctx *cx, Dim a, Dim b) { return combine(cx, a, b, -1); }
+Dim ir_dim_sub(Ctx *cx, Dim a, Dim b) { return ir_dim_combine(cx, a, b, -1); }
 
-static Dim dim_fail(Ctx *cx, const char *what, Dim a, const char *op, Dim b)
+Dim ir_dim_fail(Ctx *cx, const char *what, Dim a, const char *op, Dim b)
 {
     Str s = {0};
     ir_dim_text(cx, a, &s);
@@ -181,24 +222,6 @@ static Dim dim_fail(Ctx *cx, const char *what, Dim a, const char *op, Dim b)
     base_fail(cx, SGL_ESHAPE, "%s: %s", what, s.at ? s.at : "");
     base_str_free(&s);
     return DIM_FAIL;
-}
-
-Dim ir_dim_mul(Ctx *cx, Dim a, Dim b)
-{
-    if (a == DIM_FAIL || b == DIM_FAIL) return DIM_FAIL;
-    if (ir_dim_is_const(b)) return combine(cx, 0, a, b);
-    if (ir_dim_is_const(a)) return combine(cx, 0, b, a);
-    return dim_fail(cx, "a product of two symbolic dims is not supported", a, " times ", b);
-}
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
 }
 
 Dim ir_dim_div(Ctx *cx, Dim a, int64_t k)
@@ -217,12 +240,10 @@ Dim ir_dim_div(Ctx *cx, Dim a, int64_t k)
         DimTerm t = x.term[i];
         terms[i] = (DimTerm){t.symbol, t.by / k};
         if (t.by % k == 0 || d == DIM_FAIL) continue;
-        const DimSymbol *s = ir_dim_symbol_at(cx, t.symbol);
-        d = dim_fail(cx, "a dim is not divisible for every value", a, " by ", k);
-        base_err_hint(&cx->err, "give '%s' the option multiple = %lld", s->name,
-                      (long long)(s->multiple * (k / gcd(k, t.by))));
+        d = ir_dim_fail(cx, "a dim is not divisible for every value", a, " by ", k);
+        ir_dim_hint_multiple(cx, t.symbol, k / ir_gcd(k, t.by));
     }
-    if (d != DIM_FAIL) d = intern(cx, part);
+    if (d != DIM_FAIL) d = ir_dim_intern(cx, part);
     base_mem_free(terms);
     return d;
 }
@@ -234,11 +255,63 @@ void ir_dim_range(const Ctx *cx, Dim d, int64_t *lo, int64_t *hi)
     *hi = e.hi;
 }
 
+static int symbols_of_term(const Ctx *cx, int symbol, int *out, int n, int max)
+{
+    const DimSymbol *s = ir_dim_symbol_at(cx, symbol);
+    if (s->over) {
+        DimExpr e = ir_dim_expr(cx, s->of);
+        for (int i = 0; i < e.n; i++) n = symbols_of_term(cx, (int)e.term[i].symbol, out, n, max);
+        return n;
+    }
+    for (int i = 0; i < s->nfactor; i++) n = symbols_of_term(cx, (int)s->factor[i], out, n, max);
+    if (s->nfactor) return n;
+    for (int i = 0; i < n; i++)
+        if (out[i] == symbol) return n;
+    if (n < max) out[n++] = symbol;
+    return n;
+}
+
+int ir_dim_plain(const Ctx *cx, Dim d)
+{
+    DimExpr e = ir_dim_expr(cx, d);
+    if (e.n != 1 || e.constant) return -1;
+    const DimSymbol *s = ir_dim_symbol_at(cx, (int)e.term[0].symbol);
+    return s->declared && e.term[0].by == s->multiple ? (int)e.term[0].symbol : -1;
+}
+
 int ir_dim_symbols(const Ctx *cx, Dim d, int *out, int max)
 {
     DimExpr e = ir_dim_expr(cx, d);
-    for (int i = 0; i < e.n && i < max; i++) out[i] = e.term[i].symbol;
-    return e.n;
+    int n = 0;
+    for (int i = 0; i < e.n; i++) n = symbols_of_term(cx, (int)e.term[i].symbol, out, n, max);
+    return n;
+}
+
+static int64_t value_of(const Ctx *cx, int symbol, const int64_t *values)
+{
+    const DimSymbol *s = ir_dim_symbol_at(cx, symbol);
+    if (s->over) {
+        int64_t whole = ir_dim_eval(cx, s->of, values);
+        return whole < 0 ? -1 : whole / s->over;
+    }
+    if (!s->nfactor) return values[symbol];
+    int64_t product = 1;
+    for (int i = 0; i < s->nfactor; i++)
+        product = ir_dim_times(product, value_of(cx, (int)s->factor[i], values));
+    return product;
+}
+
+int64_t ir_dim_eval(const Ctx *cx, Dim d, const int64_t *value_of_symbol)
+{
+    DimExpr e = ir_dim_expr(cx, d);
+    int64_t value = e.constant;
+    for (int i = 0; i < e.n; i++) {
+        int symbol = (int)e.term[i].symbol;
+        int64_t size = value_of(cx, symbol, value_of_symbol);
+        int64_t units = size / ir_dim_symbol_at(cx, symbol)->multiple;
+        value = plus(value, ir_dim_times(units, e.term[i].by));
+    }
+    return value < 0 ? -1 : value;
 }
 
 int ir_dim_symbol_count(const Ctx *cx) { return ir_dim_table(cx)->symbols.n; }

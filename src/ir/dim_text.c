@@ -1,7 +1,8 @@
 /* dim_text.c: dims as text and back.
  *
  * expression:  ['-'] term { ('+' | '-') term }
- * term:        number  |  [number '*'] name ['/' number]
+ * term:        number  |  [number '*'] symbol { '*' symbol } ['/' number]
+ * symbol:      name  |  '(' expression ')' '//' number
  * "batch/8" means the exact quotient, so the symbol's multiple must allow it. What prints parses
  * to the same Dim.
  */
@@ -9,12 +10,20 @@
 #include <string.h>
 #include "ir/dim_table.h"
 
+enum { MOST_DEPTH = 16 };
+
 int ir_dim_symbol_find(const Ctx *cx, const char *name, size_t n)
 {
     const DimTable *t = ir_dim_table(cx);
-    for (int i = 0; i < t->symbols.n; i++)
-        if (strlen(t->symbols.at[i].name) == n && !memcmp(t->symbols.at[i].name, name, n)) return i;
-    return -1;
+    uint64_t latest = 0;
+    int found = -1;
+    for (int i = 0; i < t->symbols.n; i++) {
+        const DimSymbol *s = &t->symbols.at[i];
+        if (s->declared <= latest || strncmp(s->name, name, n) != 0 || s->name[n]) continue;
+        latest = s->declared;
+        found = i;
+    }
+    return found;
 }
 
 size_t ir_dim_name_length(const char *text)
@@ -24,21 +33,11 @@ size_t ir_dim_name_length(const char *text)
     return isdigit((unsigned char)text[0]) ? 0 : n;
 }
 
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static void term_text(const Ctx *cx, DimTerm t, bool first, Str *out)
 {
     const DimSymbol *s = ir_dim_symbol_at(cx, (int)t.symbol);
     uint64_t size = t.by < 0 ? -(uint64_t)t.by : (uint64_t)t.by;
-    uint64_t common = gcd(size, (uint64_t)s->multiple);
+    uint64_t common = (uint64_t)ir_gcd((int64_t)size, s->multiple);
     uint64_t times = size / common, over = (uint64_t)s->multiple / common;
     if (t.by < 0) base_str_put(out, "-");
     else if (!first) base_str_put(out, "+");
@@ -71,7 +70,23 @@ static bool read_number(Ctx *cx, const char **text, int64_t *out)
     return true;
 }
 
-static Dim read_symbol(Ctx *cx, const char **text, int64_t times)
+/* Expressions in brackets nest: `depth` counts how deeply. */
+static Dim read_sum(Ctx *cx, const char **text, int depth);
+
+static Dim read_quotient(Ctx *cx, const char **text, int depth)
+{
+    int64_t over;
+    ++*text;
+    Dim d = depth < MOST_DEPTH ? read_sum(cx, text, depth + 1) : DIM_FAIL;
+    if (d == DIM_FAIL || strncmp(*text, ")//", 3) != 0) {
+        base_fail(cx, SGL_EPARSE, "')//' and a number must follow '(' in a dim");
+        return DIM_FAIL;
+    }
+    *text += 3;
+    return read_number(cx, text, &over) ? ir_dim_floordiv(cx, d, over) : DIM_FAIL;
+}
+
+static Dim read_name(Ctx *cx, const char **text)
 {
     size_t n = ir_dim_name_length(*text);
     int at = ir_dim_symbol_find(cx, *text, n);
@@ -80,34 +95,43 @@ static Dim read_symbol(Ctx *cx, const char **text, int64_t times)
         return DIM_FAIL;
     }
     *text += n;
-    const DimSymbol *s = ir_dim_symbol_at(cx, at);
-    Dim d = ir_dim_mul(cx, ir_dim_symbol(cx, s->name, s->lo, s->hi, s->multiple), times);
+    return ir_dim_term(cx, at, ir_dim_symbol_at(cx, at)->multiple);
+}
+
+static Dim read_symbols(Ctx *cx, const char **text, int64_t times, int depth)
+{
+    Dim d = times;
+    for (bool more = true; more && d != DIM_FAIL; *text += more) {
+        d = ir_dim_mul(cx, d, **text == '(' ? read_quotient(cx, text, depth) : read_name(cx, text));
+        more = **text == '*';
+    }
     int64_t over;
     if (**text != '/' || d == DIM_FAIL) return d;
     ++*text;
-    return read_number(cx, text, &over) ? ir_dim_div(cx, d, over) : DIM_FAIL;
+    return read_number(cx, text, &over) ? ir_dim_quotient(cx, d, over) : DIM_FAIL;
 }
 
-static Dim read_term(Ctx *cx, const char **text)
+static Dim read_term(Ctx *cx, const char **text, int depth)
 {
     int64_t number = 1;
-    if (ir_dim_name_length(*text)) return read_symbol(cx, text, 1);
+    if (!isdigit((unsigned char)**text) && (**text == '(' || ir_dim_name_length(*text)))
+        return read_symbols(cx, text, 1, depth);
     if (!read_number(cx, text, &number)) return DIM_FAIL;
     if (**text != '*') return number;
     ++*text;
-    return read_symbol(cx, text, number);
+    return read_symbols(cx, text, number, depth);
 }
 
 /* Partial sums may be negative, which no constant Dim can be: constants are added up apart and
  * joined to the symbols at the end. */
-Dim ir_dim_parse(Ctx *cx, const char **text)
+static Dim read_sum(Ctx *cx, const char **text, int depth)
 {
     Dim sum = 0;
     int64_t constant = 0;
     bool minus = **text == '-';
     if (minus) ++*text;
     for (;;) {
-        Dim term = read_term(cx, text);
+        Dim term = read_term(cx, text, depth);
         if (term == DIM_FAIL) return DIM_FAIL;
         if (!ir_dim_is_const(term)) {
             sum = minus ? ir_dim_sub(cx, sum, term) : ir_dim_add(cx, sum, term);
@@ -123,3 +147,5 @@ Dim ir_dim_parse(Ctx *cx, const char **text)
     if (constant >= 0) return ir_dim_add(cx, sum, constant);
     return ir_dim_sub(cx, sum, -constant);
 }
+
+Dim ir_dim_parse(Ctx *cx, const char **text) { return read_sum(cx, text, 0); }

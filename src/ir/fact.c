@@ -1,7 +1,7 @@
 /* fact.c: what can be asked of a node without changing anything.
  */
 #include <string.h>
-#include "ir/graph.h"
+#include "ir/attr.h"
 
 bool ir_same_dims(const Node *a, const Node *b)
 {
@@ -13,6 +13,31 @@ bool ir_is_static(const Node *n)
     for (int d = 0; d < n->rank; d++)
         if (!ir_dim_is_const(n->dims[d])) return false;
     return true;
+}
+
+int ir_node_dims(const Node *n, Dim *out)
+{
+    const char *schema = OPS[n->op].attrs;
+    const int64_t *at = n->attr;
+    int count = n->rank;
+    if (count) memcpy(out, n->dims, (size_t)count * sizeof *out);
+    for (AttrField f; n->nattr && ir_attr_next(&schema, &f);) {
+        int words = ir_attr_words(f.kind, at, (int)(n->attr + n->nattr - at));
+        for (int i = 1; f.kind == 'D' && i < words; i++) out[count++] = at[i];
+        at += words;
+    }
+    return count;
+}
+
+const Node *ir_graph_symbolic(const Graph *g)
+{
+    for (int id = 0; id < g->nodes.n; id++) {
+        Dim dims[IR_NODE_DIMS];
+        int n = ir_node_dims(g->nodes.at[id], dims);
+        for (int d = 0; d < n; d++)
+            if (!ir_dim_is_const(dims[d])) return g->nodes.at[id];
+    }
+    return NULL;
 }
 
 int64_t ir_count(const Node *n)

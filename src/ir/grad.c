@@ -58,14 +58,21 @@ static int check_arguments(Graph *g, const Node *loss, int n, Node *const *wrt)
     return SGL_EGRAD;
 }
 
+static void spread_flow(const Graph *g, uint8_t *mark, uint32_t count)
+{
+    for (uint32_t id = 0; id < count; id++) {
+        const Node *node = g->nodes.at[id];
+        if (!is_float(node) || !ir_op(node)->grad) continue;
+        for (int i = 0; i < node->nin; i++) mark[id] |= mark[node->in[i]->id];
+    }
+}
+
+void ir_grad_flow(const Graph *g, uint8_t *mark) { spread_flow(g, mark, (uint32_t)g->nodes.n); }
+
 static void mark_flow(Reverse *r, int n, Node *const *wrt, uint32_t last)
 {
     for (int i = 0; i < n; i++) r->flows[wrt[i]->id] = 1;
-    for (uint32_t id = 0; id <= last; id++) {
-        const Node *node = r->g->nodes.at[id];
-        if (!is_float(node) || !ir_op(node)->grad) continue;
-        for (int i = 0; i < node->nin; i++) r->flows[id] |= r->flows[node->in[i]->id];
-    }
+    spread_flow(r->g, r->flows, last + 1);
 }
 
 /* Whether dx is dy itself, its negation or a choice between dy and something: no factor that could
@@ -132,10 +139,12 @@ static bool gather_peers(Reverse *r, Node *n, int nout, Node **dy, uint8_t *mask
 static int reverse_control(Reverse *r, Node *n)
 {
     int nout = ir_control(n).nout, rc = SGL_OK;
-    Node **dy = base_mem_zero((size_t)(nout + n->nin), sizeof *dy), **dx = dy + nout;
-    uint8_t *masked = base_mem_zero((size_t)(nout + n->nin), 1), *wants = masked + nout;
+    Node **dy = base_mem_zero((size_t)(nout + n->nin), sizeof *dy);
+    uint8_t *masked = base_mem_zero((size_t)(nout + n->nin), 1);
     if (!dy || !masked) rc = out_of_memory(r->g);
     if (!rc && gather_peers(r, n, nout, dy, masked)) {
+        Node **dx = dy + nout;
+        uint8_t *wants = masked + nout;
         for (int i = 0; i < n->nin; i++) wants[i] = r->flows[n->in[i]->id];
         for (int k = 0; k < nout; k++) r->masked[n->id] |= masked[k];
         rc = ir_control_grad(n, dy, masked, wants, dx);

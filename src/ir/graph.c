@@ -106,22 +106,22 @@ static int recipe_check(Graph *g, const Recipe *r)
     return ir_attr_check(g->cx, r->op, r->attr, r->nattr);
 }
 
-/* No product of sizes in later stages may overflow. */
+/* No product of sizes in later stages may overflow; symbols, which are bound before these, are
+ * taken at their least. */
 static int shape_check(Graph *g, Op op, const Shape *s)
 {
     int64_t count = 1;
     for (int d = 0; d < s->rank; d++) {
-        int64_t lo, hi;
         if (!ir_dim_valid(g->cx, s->dims[d]))
             return base_fail(g->cx, SGL_ESHAPE, "%s: dim %d has no size", OPS[op].name, d + 1);
-        ir_dim_range(g->cx, s->dims[d], &lo, &hi);
+        int64_t lo = ir_dim_least(g->cx, s->dims[d]);
         if (lo < 0)
             return base_fail(g->cx, SGL_ESHAPE, "%s: dim %d of the result can be negative (%lld)",
                              OPS[op].name, d + 1, (long long)lo);
-        if (hi > 0 && count > IR_MAX_COUNT / hi)
+        if (lo > 0 && count > IR_MAX_COUNT / lo)
             return base_fail(g->cx, SGL_ESHAPE, "%s: the result has too many elements",
                              OPS[op].name);
-        if (hi > 0) count *= hi;
+        if (lo > 0) count *= lo;
     }
     return SGL_OK;
 }

@@ -98,6 +98,11 @@ const int64_t *ir_attr_list(const Node *n, int which, int *count);
 static inline const OpInfo *ir_op(const Node *n) { return &OPS[n->op]; }
 bool ir_same_dims(const Node *a, const Node *b);
 bool ir_is_static(const Node *n);                      /* all dims constant */
+/* The dims of a node and those among its attributes; returns how many. */
+int ir_node_dims(const Node *n, Dim *out);
+enum { IR_NODE_DIMS = 4 * OP_MAX_RANK };
+/* The first node with a symbolic dim, also among its attributes; NULL: the graph is static. */
+const Node *ir_graph_symbolic(const Graph *g);
 int64_t ir_count(const Node *n);                       /* elements; -1 when not static */
 bool ir_const_value(const Node *n, double *value);     /* const, through broadcast and reshape */
 void ir_type_text(const Node *n, Str *out);            /* "f32[64, 128]" */

@@ -1,6 +1,7 @@
-/* op_leaf.c: input, const, iota, rand: nodes whose dims and dtype are attributes.
+/* op_leaf.c: input, const, iota, size, rand: nodes whose dims and dtype are attributes.
  *
  * Shape rules, gradients (none flows) and reference evaluation.
+ * A size is symbolic: binding the symbols makes it a constant before anything is evaluated.
  * Holds: ir_input makes the `input` nodes itself and ir_eval_nodes binds their arrays, so the rule
  *        and the evaluation of `input` only refuse.
  */
@@ -64,6 +65,25 @@ int ir_eval_iota(const Node *n, const RefArray *const *in, RefArray *out)
     (void)in;
     for (int64_t i = 0; i < out->count; i++, ir_walk_next(&w)) out->at[i] = (double)w.at[dim];
     return 0;
+}
+
+int ir_shape_size(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
+{
+    const Check c = {cx, op, nin, in};
+    AttrList of = ir_take_list(&attr);
+    int rc = ir_check_length(&c, of, 1, "of");
+    if (!rc) rc = ir_check_dtype(&c, *attr);
+    if (!rc && ir_dim_is_const(of.at[0]))
+        return ir_check_fail(&c, SGL_EARG, "a size that is known is a constant", "use const", NULL);
+    return rc ? rc : ir_check_result(&c, (Dtype)*attr, 0, NULL, out);
+}
+
+NO_GRADIENT(size)
+
+int ir_eval_size(const Node *n, const RefArray *const *in, RefArray *out)
+{
+    (void)in, (void)out;
+    return base_fail(n->graph->cx, SGL_EARG, "size: the symbols are not bound");
 }
 
 int ir_shape_rand(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)

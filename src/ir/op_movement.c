@@ -10,43 +10,26 @@
 
 /* ---- reshape ---- */
 
-/* A product of sizes after the symbolic factors that both sides share were struck out. */
-typedef struct Product {
-    int64_t number;
-    Dim symbolic;
-    int nsymbolic;
-    bool zero;
-} Product;
-
-static Product product_of(int rank, const Dim *dims, unsigned struck)
+/* The product of the dims but those struck out; DIM_FAIL also when it is no size. */
+static Dim product_of(Ctx *cx, int rank, const Dim *dims, unsigned struck)
 {
-    Product p = {1, 1, 0, false};
-    for (int i = 0; i < rank; i++) {
-        if (struck >> i & 1) continue;
-        if (dims[i] == 0) p.zero = true;
-        else if (dims[i] > 0 && __builtin_mul_overflow(p.number, dims[i], &p.number))
-            p.number = INT64_MAX;
-        else if (dims[i] < 0) p.symbolic = dims[i], p.nsymbolic++;
-    }
-    return p;
+    Dim product = 1;
+    for (int i = 0; i < rank; i++)
+        if (dims[i] == 0) return 0;
+    for (int i = 0; i < rank && product != DIM_FAIL; i++)
+        if (!(struck >> i & 1)) product = ir_dim_mul(cx, product, dims[i]);
+    return product;
 }
 
-static bool products_equal(Ctx *cx, Product a, Product b)
-{
-    if (a.zero || b.zero) return a.zero == b.zero;
-    if (a.nsymbolic > 1 || b.nsymbolic > 1) return false;
-    if (!a.nsymbolic && !b.nsymbolic) return a.number == b.number;
-    Dim left = ir_dim_mul(cx, a.symbolic, a.number), right = ir_dim_mul(cx, b.symbolic, b.number);
-    return left != DIM_FAIL && left == right;
-}
-
+/* Symbolic dims that stand on both sides are struck out first. */
 static bool same_count(Ctx *cx, const Node *x, AttrList dims)
 {
     unsigned xs = 0, ds = 0;
     for (int i = 0; i < x->rank; i++)
         for (int j = 0; j < dims.n && x->dims[i] < 0 && !(xs >> i & 1); j++)
             if (!(ds >> j & 1) && dims.at[j] == x->dims[i]) xs |= 1u << i, ds |= 1u << j;
-    return products_equal(cx, product_of(x->rank, x->dims, xs), product_of(dims.n, dims.at, ds));
+    Dim from = product_of(cx, x->rank, x->dims, xs), to = product_of(cx, dims.n, dims.at, ds);
+    return from != DIM_FAIL && from == to;
 }
 
 int ir_shape_reshape(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
@@ -61,6 +44,8 @@ int ir_shape_reshape(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *at
     rc = ir_check_fail(&c, SGL_ESHAPE, "the number of elements would change", NULL, "to [%s]",
                        s.at && !s.failed ? s.at : "");
     base_str_free(&s);
+    for (int i = 0; i < dims.n; i++)
+        if (dims.at[i] < 0 && ir_dim_hint(cx, dims.at[i])) break;
     return rc;
 }
 
@@ -99,11 +84,21 @@ int ir_shape_broadcast(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *
     const Check c = {cx, op, nin, in};
     AttrList dims = ir_take_list(&attr);
     int rc = ir_check_length(&c, dims, in[0]->rank, "dims");
-    for (int i = 0; !rc && i < dims.n; i++)
-        if (in[0]->dims[i] != 1 && in[0]->dims[i] != dims.at[i])
-            rc = ir_check_fail(&c, SGL_ESHAPE, "a dim cannot be repeated",
-                               "only dims of size 1 are repeated", "dim %d: %s to %s", i + 1,
-                               ir_dim_name(cx, in[0]->dims[i]).at, ir_dim_name(cx, dims.at[i]).at);
+    for (int i = 0; !rc && i < dims.n; i++) {
+        Dim from = in[0]->dims[i], to = dims.at[i];
+        if (from == 1 || from == to) continue;
+        Str hint = {0};
+        const char *name = ir_dim_name(cx, from).at;
+        if (from >= 0) base_str_put(&hint, "only dims of size 1 are repeated");
+        else
+            base_str_fmt(&hint,
+                         "dim %d has the symbolic size %s: write %s, the value of "
+                         "t.shape[%d], where %s stands",
+                         i + 1, name, name, i + 1, ir_dim_name(cx, to).at);
+        rc = ir_check_fail(&c, SGL_ESHAPE, "a dim cannot be repeated", hint.at, "dim %d: %s to %s",
+                           i + 1, ir_dim_name(cx, from).at, ir_dim_name(cx, to).at);
+        base_str_free(&hint);
+    }
     return rc ? rc : ir_check_result(&c, in[0]->dtype, dims.n, dims.at, out);
 }
 
@@ -130,7 +125,7 @@ static int slice_size(const Check *c, int dim, Dim start, Dim stop, int64_t step
     if (!rc) rc = ir_check_sub(c, stop, start, "the slice ends before it starts", dim, size);
     if (rc || step == 1) return rc;
     if (*size >= 0) *size = *size / step + (*size % step != 0);
-    else *size = ir_dim_div(c->cx, *size, step);
+    else *size = ir_dim_floordiv(c->cx, ir_dim_add(c->cx, *size, step - 1), step);
     return *size == DIM_FAIL ? c->cx->err.code : 0;
 }
 

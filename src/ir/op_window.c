@@ -44,10 +44,8 @@ static int window_positions(const Check *c, int64_t dim, Dim n, Slide s, Dim *po
         *positions = (n - extent) / s.stride + 1;
         return 0;
     }
-    /* With n a multiple of the stride, floor((n - e)/s) is n/s - ceil(e/s). */
-    if (s.stride > 1) n = ir_dim_div(cx, n, s.stride);
-    int64_t lost = extent / s.stride + (extent % s.stride != 0) - 1;
-    *positions = n == DIM_FAIL ? n : ir_dim_sub(cx, n, lost);
+    Dim room = ir_dim_floordiv(cx, ir_dim_sub(cx, n, extent), s.stride);
+    *positions = ir_dim_add(cx, room, 1);
     return *positions == DIM_FAIL ? cx->err.code : 0;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "ir/attr.h"
 #include "ir/control.h"
+#include "ir/dim_table.h"
 #include "ir/scan.h"
 #include "ir/text.h"
 #include "ir/verify.h"
@@ -21,6 +22,7 @@ typedef struct Parser {
     Map region; /* number in the text → region */
     Map block;  /* number in the text → block */
     int depth;  /* of blocks around it */
+    Map dim;    /* address of a name → number of the symbol */
 } Parser;
 enum { MAX_DEPTH = 32 };
 
@@ -276,8 +278,14 @@ static bool parse_dim(Parser *p)
     if (!ir_scan_word(&p->s, name, sizeof name, "a name")) return false;
     for (int i = 0; i < 3; i++)
         if (!ir_scan_int(&p->s, &range[i])) return false;
-    if (ir_dim_symbol(p->s.cx, name, range[0], range[1], range[2]) != DIM_FAIL) return true;
-    return ir_scan_fail(&p->s, "no dim");
+    Ctx *cx = p->s.cx;
+    if (ir_dim_symbol(cx, name, range[0], range[1], range[2]) == DIM_FAIL)
+        return ir_scan_fail(&p->s, "no dim");
+    uint64_t at = (uint64_t)ir_dim_symbol_find(cx, name, strlen(name)), old = at;
+    uint64_t key = (uint64_t)(uintptr_t)ir_dim_symbol_at(cx, (int)at)->name;
+    base_map_get(&p->dim, key, &old);
+    if (old != at) return ir_scan_fail(&p->s, "dim '%s' is declared twice", name);
+    return base_map_set(&p->dim, key, at) || no_memory(p);
 }
 
 static bool parse_region(Parser *p)
@@ -398,6 +406,7 @@ Graph *ir_parse(Ctx *cx, const char *text)
     base_map_free(&p.node);
     base_map_free(&p.region);
     base_map_free(&p.block);
+    base_map_free(&p.dim);
     if (ok) return p.g;
     ir_graph_free(p.g);
     return NULL;

@@ -115,9 +115,10 @@ static void put_symbols(const Printer *p)
     int *found = count ? base_mem_alloc(count * sizeof *found) : NULL;
     if (count && (!used || !found)) p->out->failed = true;
     for (int id = 0; count && id < p->g->nodes.n && !p->out->failed; id++) {
-        const Node *n = p->g->nodes.at[id];
-        for (int d = 0; p->live.node[id] && d < n->rank; d++)
-            for (int k = ir_dim_symbols(cx, n->dims[d], found, count); k > 0; k--)
+        Dim dims[IR_NODE_DIMS];
+        int n = p->live.node[id] ? ir_node_dims(p->g->nodes.at[id], dims) : 0;
+        for (int d = 0; d < n; d++)
+            for (int k = ir_dim_symbols(cx, dims[d], found, count); k > 0; k--)
                 used[found[k - 1]] = 1;
     }
     for (int i = 0; i < count && !p->out->failed; i++) {

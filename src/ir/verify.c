@@ -35,9 +35,7 @@ static bool attributes_fit(const Graph *g, const Node *n)
 static bool dims_known(const Graph *g, const Node *n)
 {
     for (int d = 0; d < n->rank; d++) {
-        int64_t lo = -1, hi;
-        if (ir_dim_valid(g->cx, n->dims[d])) ir_dim_range(g->cx, n->dims[d], &lo, &hi);
-        if (lo < 0) return false;
+        if (!ir_dim_valid(g->cx, n->dims[d]) || ir_dim_least(g->cx, n->dims[d]) < 0) return false;
     }
     return true;
 }

@@ -18,12 +18,23 @@ static const IndexMap *copy_map(Arena *to, const IndexMap *map)
     return copy;
 }
 
+/* Rows that no reduction came to join are a map, unless a result does not change along them: a map
+ * would store it again at each point. */
+static bool is_map(const FuseGroup *g)
+{
+    if (g->reductions > 0) return false;
+    if (g->mode == LOOP_MAP) return true;
+    for (int i = 0; i < g->roots.n; i++)
+        if (!pass_space_on_reduced(&g->maps.space, g->roots.at[i].at)) return false;
+    return true;
+}
+
 /* Roots are read without guards, so dims are all of their maps. */
 static bool emit_loop(Arena *to, const FuseGroup *from, Loop *loop)
 {
     LoopRoot *root = base_arena_alloc(to, (size_t)from->roots.n * sizeof *root);
     if (root == NULL) return false;
-    bool map = from->reductions == 0;
+    bool map = is_map(from);
     *loop = (Loop){.mode = map ? LOOP_MAP : from->mode,
                    .space = from->maps.space,
                    .nroot = from->roots.n,
@@ -54,7 +65,7 @@ static bool emit_groups(Fuse *f, Schedule *s, int *number, int *loops)
         int step = pass_fuse_step(f, i);
         if (step == i) {
             number[i] = s->groups.n;
-            bool map = g->kind == GROUP_REDUCE && g->reductions == 0; /* none came to join */
+            bool map = g->kind == GROUP_REDUCE && is_map(g);
             if (!vec_push(&s->groups, ((Group){.kind = map ? GROUP_MAP : g->kind}))) return false;
         }
         if (g->merged < 0 && g->roots.n > 0) loops[step]++;

@@ -32,11 +32,21 @@ static bool only_read(const Fuse *f, const Node *n, const Read *r)
     return true;
 }
 
+/* Is each element visited once? An element stored twice would be work done twice, and a race of
+ * the threads that do it. Rows compute what does not change along them once a row. */
+static bool visits_once(const FuseGroup *g, const Node *n, const Read *r)
+{
+    const Space *s = &g->maps.space;
+    bool along = pass_space_on_reduced(s, r->at);
+    if (g->mode == LOOP_COL && !along && r->stage & STAGE_EACH) return false;
+    return pass_space_count(s, false) * (along ? pass_space_count(s, true) : 1) == ir_count(n) &&
+           pass_space_covers(s, n, r->at);
+}
+
 int pass_fuse_host_value(Fuse *f, Node *n, const Read *r)
 {
     const FuseGroup *g = &f->groups.at[pass_fuse_group(f, r->group)];
-    return r->at != NULL && has_room(g) && pass_space_covers(&g->maps.space, n, r->at) &&
-           only_read(f, n, r);
+    return r->at != NULL && has_room(g) && visits_once(g, n, r) && only_read(f, n, r);
 }
 
 bool pass_fuse_is_row(const Node *n)

@@ -32,8 +32,8 @@ local function check_room(name, x, kernel, dilation, pad, o)
     local room = x.shape[2 + i] + 2 * pad[i]
     if room < dilation[i] * (kernel[i] - 1) + 1 then
       local seen = o.flat and x:squeeze(3) or x
-      core.raise("SGL_ESHAPE", ("%s: a kernel of %d (dilation %d) is larger than dim %d of %s "
-        .. "with padding %d"):format(name, kernel[i], dilation[i], seen.ndim - 2 + i,
+      core.raise("SGL_ESHAPE", ("%s: a kernel of %s (dilation %s) is larger than dim %s of %s "
+        .. "with padding %s"):format(name, kernel[i], dilation[i], seen.ndim - 2 + i,
         shape_text(seen), pad[i]), "take a smaller kernel or more padding")
     end
   end
@@ -46,7 +46,7 @@ local function windows(name, x, kernel, o, fill)
   for i = 1, 2 do
     if stride[i] < 1 or dilation[i] < 1 or pad[i] < 0 then
       core.raise("SGL_EARG", ("%s: stride and dilation must be at least 1, padding at least 0, "
-        .. "got %d, %d and %d"):format(name, stride[i], dilation[i], pad[i]))
+        .. "got %s, %s and %s"):format(name, stride[i], dilation[i], pad[i]))
     end
   end
   check_room(name, x, kernel, dilation, pad, o)
@@ -66,13 +66,13 @@ local function check_conv(name, rank, x, weight, bias, groups)
       shape_text(weight)), "x:unsqueeze(1) makes a batch of one")
   end
   if xs[2] ~= ws[2] * groups or ws[1] % groups ~= 0 then
-    core.raise("SGL_ESHAPE", ("%s: channels do not fit: %s has %d, weight %s with %d group(s) "
-      .. "wants %d"):format(name, shape_text(x), xs[2], shape_text(weight), groups, ws[2] * groups),
+    core.raise("SGL_ESHAPE", ("%s: channels do not fit: %s has %s, weight %s with %s group(s) "
+      .. "wants %s"):format(name, shape_text(x), xs[2], shape_text(weight), groups, ws[2] * groups),
       "x is [n, channels, …], weight [out, channels / groups, …]")
   end
   if bias and (bias.ndim ~= 1 or bias.shape[1] ~= ws[1]) then
     core.raise("SGL_ESHAPE", ("%s: the bias %s does not fit the weight %s"):format(name,
-      shape_text(bias), shape_text(weight)), ("it has one element for each of the %d channels "
+      shape_text(bias), shape_text(weight)), ("it has one element for each of the %s channels "
       .. "that come out"):format(ws[1]))
   end
 end
@@ -154,7 +154,7 @@ local function pool2d(name, x, size, o, fill, reduce)
   local kernel, pad = pair(name, "size", size), pair(name, "padding", o.padding)
   for i = 1, 2 do
     if kernel[i] < 1 or 2 * pad[i] > kernel[i] then
-      core.raise("SGL_EARG", ("%s: a window of %d with padding %d: the window must be at least 1, "
+      core.raise("SGL_EARG", ("%s: a window of %s with padding %s: the window must be at least 1, "
         .. "the padding at most half of it"):format(name, kernel[i], pad[i]))
     end
   end

@@ -110,7 +110,7 @@ local function trailing(name, x, shape)
     dims[i] = i - 1 - #shape
     if own[#own - #shape + i] ~= shape[i] then
       core.raise("SGL_ESHAPE", ("nn.%s: made for [%s] at the end, got %s"):format(name,
-        table.concat(shape, ", "), api.describe(x)), "the shape names the trailing dims of x")
+        api.shape_text(shape), api.describe(x)), "the shape names the trailing dims of x")
     end
   end
   return dims
@@ -168,7 +168,7 @@ api.fn(F, "group_norm", {
 }, function(x, groups, weight, bias, o)
   local shape = x.shape
   if #shape < 2 or shape[2] % groups ~= 0 then
-    core.raise("SGL_ESHAPE", ("nn.group_norm: %d groups do not divide the channels of %s"):format(
+    core.raise("SGL_ESHAPE", ("nn.group_norm: %s groups do not divide the channels of %s"):format(
       groups, api.describe(x)), "x is [n, channels, …], the channels a multiple of the groups")
   end
   return core.region("group_norm", { x, weight, bias }, function()

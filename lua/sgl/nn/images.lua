@@ -27,7 +27,7 @@ for _, rank in ipairs { 1, 2 } do
     errors = "channels that do not fit, groups that do not divide them, too large a kernel",
   }, function(self, inputs, outputs, kernel, o)
     if inputs % o.groups ~= 0 or outputs % o.groups ~= 0 then
-      core.raise("SGL_EARG", ("nn.Conv%dd: %d groups do not divide %d and %d channels"):format(
+      core.raise("SGL_EARG", ("nn.Conv%dd: %s groups do not divide %s and %s channels"):format(
         rank, o.groups, inputs, outputs), "both numbers of channels are multiples of the groups")
     end
     local sizes = rank == 1 and { kernel } or convolution.pair("nn.Conv2d", "kernel", kernel)

@@ -48,15 +48,15 @@ function Linear:forward(x)
   local shape = x.shape
   if #shape == 0 or shape[#shape] ~= self.inputs then
     local last = shape[#shape] or 1
-    core.raise("SGL_ESHAPE", ("matmul: the inner dimensions differ: %s and %s[%d, %d] "
-      .. "(%d against %d)."):format(api.describe(x), self.weight.dtype, self.inputs, self.outputs,
+    core.raise("SGL_ESHAPE", ("matmul: the inner dimensions differ: %s and %s[%s, %s] "
+      .. "(%s against %s)."):format(api.describe(x), self.weight.dtype, self.inputs, self.outputs,
       last, self.inputs),
-      ("the second operand was made at %s: did you mean nn.Linear(%d, %d)?"):format(
+      ("the second operand was made at %s: did you mean nn.Linear(%s, %s)?"):format(
         base.made_at(self), last, self.outputs))
   end
   return F.linear(x, self.weight, self.bias)
 end
-function Linear:extra_text() return ("(%d, %d)"):format(self.inputs, self.outputs) end
+function Linear:extra_text() return ("(%s, %s)"):format(self.inputs, self.outputs) end
 
 local Embedding = class("Embedding", {
   doc = "Rows of a table by index. Parameter: weight f32[count, width], normal(0, 1).",
@@ -181,7 +181,7 @@ local GroupNorm = class("GroupNorm", {
   errors = "groups that do not divide the channels",
 }, function(self, groups, channels, o)
   if channels % groups ~= 0 then
-    core.raise("SGL_EARG", ("nn.GroupNorm: %d groups do not divide %d channels"):format(groups,
+    core.raise("SGL_EARG", ("nn.GroupNorm: %s groups do not divide %s channels"):format(groups,
       channels), "the number of channels is a multiple of that of the groups")
   end
   self.groups, self.eps = groups, o.eps
@@ -197,7 +197,7 @@ local function batch_norm_forward(wanted)
     base.need_tensor(self, x)
     local shape = x.shape
     if not wanted.ranks[#shape] or shape[2] ~= self.channels then
-      core.raise("SGL_ESHAPE", ("nn.%s: needs %s with %d channels, got %s"):format(wanted.class,
+      core.raise("SGL_ESHAPE", ("nn.%s: needs %s with %s channels, got %s"):format(wanted.class,
         wanted.shape, self.channels, api.describe(x)))
     end
     if not self.training then

@@ -20,7 +20,7 @@ end
 local shape_text = api.describe
 
 local function same_shape(name, x, y)
-  if table.concat(x.shape, ",") ~= table.concat(y.shape, ",") then
+  if api.shape_text(x.shape) ~= api.shape_text(y.shape) then
     core.raise("SGL_ESHAPE", ("nn.%s: prediction %s and target %s differ in shape"):format(name,
       shape_text(x), shape_text(y)), "reshape one of them; losses do not broadcast")
   end

@@ -72,8 +72,8 @@ local function initial(self, cell, given, layer, batch, dtype)
 end
 
 local function check_state(self, state, shape)
-  local wanted = table.concat(shape, ", ")
-  if not core.is_tensor(state) or table.concat(state.shape, ", ") ~= wanted then
+  local wanted = api.shape_text(shape)
+  if not core.is_tensor(state) or api.shape_text(state.shape) ~= wanted then
     core.raise("SGL_ESHAPE", ("nn.%s: the state must be [%s], got %s"):format(self.kind, wanted,
       api.describe(state)), "a state is [layers, batch, hidden]; an LSTM takes a list of h and c")
   end

@@ -122,7 +122,7 @@ local function check_gradients(self, grads)
   end
   for i, p in ipairs(self.params) do
     local g = grads[i]
-    if not core.is_tensor(g) or table.concat(g.shape, ",") ~= table.concat(p.shape, ",") then
+    if not core.is_tensor(g) or api.shape_text(g.shape) ~= api.shape_text(p.shape) then
       core.raise("SGL_ESHAPE", ("%s: gradient %d is %s, its parameter %s"):format(name, i,
         api.describe(g), api.describe(p)), "pass sgl.grad(loss, opt.params)")
     end

@@ -72,14 +72,16 @@ api.fn(root, "arange", {
   if not stop then start, stop = 0, start end
   step = step or 1
   if step == 0 then core.raise("SGL_EARG", "arange: the step must not be 0") end
-  local n = math.tointeger(math.max(math.ceil((stop - start) / step), 0))
+  local symbolic = core.is_dim(start) or core.is_dim(stop)
+  local n = symbolic and (stop - start + step - 1) // step
+    or math.tointeger(math.max(math.ceil((stop - start) / step), 0))
   if not n then
     core.raise("SGL_EARG", ("arange: from %s to %s by %s is no number of elements"):format(
       start, stop, step), "start, stop and step must be finite")
   end
-  local whole = math.type(start) == "integer" and math.type(step) == "integer"
-  local dtype = o.dtype or (whole and math.type(stop) == "integer" and "i32" or "f32")
-  if dtype == "i32" and math.max(math.abs(start), math.abs(stop)) > I32_MOST then
+  local whole = math.type(start) ~= "float" and math.type(step) == "integer"
+  local dtype = o.dtype or (whole and math.type(stop) ~= "float" and "i32" or "f32")
+  if not symbolic and dtype == "i32" and math.max(math.abs(start), math.abs(stop)) > I32_MOST then
     core.raise("SGL_EARG", ("arange: %s to %s does not fit into i32"):format(start, stop),
       "give the dtype: sgl.arange(start, stop, { dtype = \"i64\" })")
   end
@@ -94,7 +96,7 @@ api.fn(root, "linspace", {
   args = { { "start", "number" }, { "stop", "number" }, { "n", "integer" } },
   opts = { DTYPE }, returns = "tensor [n]", errors = "n below 0",
 }, function(start, stop, n, o)
-  if n < 0 then core.raise("SGL_EARG", ("linspace: n must be at least 0, got %d"):format(n)) end
+  if n < 0 then core.raise("SGL_EARG", ("linspace: n must be at least 0, got %s"):format(n)) end
   local step = n > 1 and (stop - start) / (n - 1) or 0.0
   local at = core.iota({ n }, 1, o.dtype)
   -- Each half counts from its own end, so that both ends are exact.

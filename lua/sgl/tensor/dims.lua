@@ -12,9 +12,14 @@ local dims = {}
 dims.text = api.describe
 
 --- A shape as text: "[2, 3]".
-function dims.shape_text(shape)
-  return "[" .. table.concat(shape, ", ") .. "]"
-end
+dims.shape_text = api.shape_text
+
+--- Are two sizes the same expression? `==` asks for the values, which may differ by call.
+function dims.same(a, b) return tostring(a) == tostring(b) end
+
+--- The larger and the smaller of two sizes, also of symbolic ones, which math.max does not take.
+function dims.larger(a, b) return a <= b and b or a end
+function dims.smaller(a, b) return a <= b and a or b end
 
 --- Number of elements of a shape.
 function dims.count(shape)
@@ -28,9 +33,9 @@ function dims.axis(op, t, dim, extra)
   local rank = t.ndim + (extra or 0)
   local axis = dim < 0 and dim + rank + 1 or dim
   if axis < 1 or axis > rank then
-    core.raise("SGL_EARG", ("%s: dim %d is not a dim of %s"):format(op, dim, dims.text(t)),
+    core.raise("SGL_EARG", ("%s: dim %s is not a dim of %s"):format(op, dim, dims.text(t)),
       rank == 0 and "a tensor without dims (a scalar) has no dim to name"
-      or ("dims count from 1 to %d, or from -1 (the last) to -%d"):format(rank, rank))
+      or ("dims count from 1 to %s, or from -1 (the last) to -%s"):format(rank, rank))
   end
   return axis
 end
@@ -49,7 +54,7 @@ function dims.axes(op, t, given)
     end
     axes[i] = dims.axis(op, t, dim)
     if seen[axes[i]] then
-      core.raise("SGL_EARG", ("%s: dim %d is given twice for %s"):format(op, dim, dims.text(t)))
+      core.raise("SGL_EARG", ("%s: dim %s is given twice for %s"):format(op, dim, dims.text(t)))
     end
     seen[axes[i]] = true
   end
@@ -68,8 +73,8 @@ function dims.sizes(op, list, least)
   local sizes = dims.rest(list) or {}
   for i, size in ipairs(sizes) do
     local whole = math.tointeger(size)
-    if not whole or whole < (least or 0) then
-      core.raise("SGL_ESHAPE", ("%s: size %d of the shape must be a whole number from %d, got %s")
+    if not core.is_dim(size) and (not whole or whole < (least or 0)) then
+      core.raise("SGL_ESHAPE", ("%s: size %s of the shape must be a whole number from %s, got %s")
         :format(op, i, least or 0, api.describe(size)))
     end
   end

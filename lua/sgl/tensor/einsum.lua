@@ -46,7 +46,7 @@ local function take_diagonals(names, t)
       local first = seen[name]
       local shape = t.shape
       if shape[first] ~= shape[axis] then
-        raise("SGL_ESHAPE", ("einsum: '%s' names dims of %d and %d of %s"):format(
+        raise("SGL_ESHAPE", ("einsum: '%s' names dims of %s and %s of %s"):format(
           name, shape[first], shape[axis], dims.text(t)))
       end
       local rest = {}
@@ -72,7 +72,7 @@ local function parse(equation, list)
   for part in (left .. ","):gmatch "([^,]*)," do
     local t = list[#operands + 1]
     if not core.is_tensor(t) then
-      bad(equation, ("operand %d must be a tensor, got %s"):format(#operands + 1,
+      bad(equation, ("operand %s must be a tensor, got %s"):format(#operands + 1,
         api.describe(t)))
     end
     local names = operand_names(equation, part, t)
@@ -87,7 +87,7 @@ local function parse(equation, list)
     operands[#operands + 1] = { names = names, t = t }
   end
   if #operands ~= #list then
-    bad(equation, ("%d operands are named, %d given"):format(#operands, #list))
+    bad(equation, ("%s operands are named, %s given"):format(#operands, #list))
   end
   return operands, counts, most, right
 end
@@ -163,7 +163,7 @@ local function sizes_of(equation, names, a, b)
   for i, name in ipairs(names) do
     local m, n = sa[at_a[name] or 0] or 1, sb[at_b[name] or 0] or 1
     if m ~= n and m ~= 1 and n ~= 1 then
-      raise("SGL_ESHAPE", ("einsum '%s': '%s' is %d in %s and %d in %s"):format(
+      raise("SGL_ESHAPE", ("einsum '%s': '%s' is %s in %s and %s in %s"):format(
         equation, name, m, dims.text(a.t), n, dims.text(b.t)))
     end
     sizes[i] = m == 1 and n or m

@@ -51,7 +51,7 @@ local function flat_positions(op, shape, axis, at)
   local positions = core.iota({ shape[axis] }, 1, dtype)
   local flat = apply("gather", { positions, at }, { dim = 1 }) * strides[axis]
   for other, size in ipairs(own) do
-    if other ~= axis and size > 1 then
+    if other ~= axis and size ~= 1 then
       flat = flat + core.iota(own, other, dtype) * strides[other]
     end
   end
@@ -66,7 +66,7 @@ local function check_same_rank(op, t, axis, at)
     fits = fits and (other == axis or size <= shape[other])
   end
   if not fits then
-    raise("SGL_ESHAPE", ("%s: the index %s does not fit %s along dim %d"):format(
+    raise("SGL_ESHAPE", ("%s: the index %s does not fit %s along dim %s"):format(
       op, dims.text(at), dims.text(t), axis), "the index has the rank of the tensor and, in "
       .. "the other dims, at most its sizes; t:index_select(dim, index) takes whole slices")
   end

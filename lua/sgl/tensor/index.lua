@@ -32,18 +32,20 @@ local function range(t, axis, key)
   first = first or (step > 0 and 1 or n)
   last = last or (step > 0 and n or 1)
   for _, v in ipairs { first, last, step } do
-    if math.type(v) ~= "integer" then
+    if math.type(v) ~= "integer" and not core.is_dim(v) then
       raise("SGL_EARG", ("a slice takes integers, got %s"):format(api.describe(v)))
     end
   end
   local from = first < 0 and first + n + 1 or first
   local to = last < 0 and last + n + 1 or last
   local empty = step > 0 and to == from - 1
-  local low, high = math.min(from, to), math.max(from, to)
-  if not empty and (low < 1 or high > n or (step > 0) ~= (from <= to) and from ~= to) then
-    raise("SGL_EINDEX", ("the slice {%s} does not fit dim %d of %s"):format(
-      table.concat({ first, last, key[3] }, ", "), axis, dims.text(t)),
-      ("positions count from 1 to %d, both ends included, or from -1 (the last)"):format(n))
+  local low, high = from, to
+  if step < 0 then low, high = to, from end
+  if not empty and (low < 1 or high > n or step > 0 and from > to
+    or step < 0 and from < to) then
+    raise("SGL_EINDEX", ("the slice {%s} does not fit dim %s of %s"):format(
+      dims.shape_text({ first, last, key[3] }):sub(2, -2), axis, dims.text(t)),
+      ("positions count from 1 to %s, both ends included, or from -1 (the last)"):format(n))
   end
   return from, to, step
 end
@@ -52,21 +54,21 @@ local function position(t, axis, key)
   local n = t.shape[axis]
   local at = key < 0 and key + n + 1 or key
   if at < 1 or at > n then
-    raise("SGL_EINDEX", ("position %d is outside dim %d of %s"):format(key, axis, dims.text(t)),
-      ("positions count from 1 to %d, or from -1 (the last)"):format(n))
+    raise("SGL_EINDEX", ("position %s is outside dim %s of %s"):format(key, axis, dims.text(t)),
+      ("positions count from 1 to %s, or from -1 (the last)"):format(n))
   end
   return at
 end
 
 --- Positions of a dim that a key entry selects, as (first, step, count); nil for a tensor.
 function index.selection(t, axis, key)
-  if math.type(key) == "integer" then return position(t, axis, key), 1, 1 end
+  if math.type(key) == "integer" or core.is_dim(key) then return position(t, axis, key), 1, 1 end
   if math.tointeger(key) then return position(t, axis, math.tointeger(key)), 1, 1 end
   if type(key) == "table" then
     local from, to, step = range(t, axis, key)
-    return from, step, (to - from) // step + 1
+    return from, step, step > 0 and (to - from) // step + 1 or (from - to) // -step + 1
   end
-  raise("SGL_EARG", ("t[{…}]: entry %d must be a position, a slice {first, last} or an integer "
+  raise("SGL_EARG", ("t[{…}]: entry %s must be a position, a slice {first, last} or an integer "
     .. "tensor, got %s"):format(axis, api.describe(key)))
 end
 
@@ -83,7 +85,7 @@ function index.entries(t, key)
     end
   end
   if #list > rank then
-    raise("SGL_EINDEX", ("t[{…}]: %d entries for %s, which has %d dims"):format(
+    raise("SGL_EINDEX", ("t[{…}]: %s entries for %s, which has %s dims"):format(
       #list, dims.text(t), rank))
   end
   while #list < rank do list[#list + 1] = {} end
@@ -96,7 +98,7 @@ local function slice(t, axis, from, step, count)
     return slice(apply("flip", t, { dims = { axis } }), axis, n - from + 1, -step, count)
   end
   local shape = t.shape
-  if from == 1 and step == 1 and count == shape[axis] then return t end
+  if from == 1 and step == 1 and dims.same(count, shape[axis]) then return t end
   local start, steps = dims.fill(#shape, 0), dims.fill(#shape, 1)
   start[axis], shape[axis], steps[axis] = from - 1, from - 1 + (count - 1) * step + 1, step
   if count == 0 then shape[axis] = from - 1 end
@@ -114,7 +116,7 @@ local function get_list(t, key)
     else
       local from, step, count = index.selection(t, axis, entry)
       t = slice(t, axis, from, step, count)
-      if type(entry) == "number" then t = t:squeeze(axis) end
+      if type(entry) ~= "table" then t = t:squeeze(axis) end
     end
   end
   return t
@@ -125,7 +127,7 @@ function index.fit_mask(op, t, mask)
   local shape, own = t.shape, mask.shape
   for axis, size in ipairs(own) do
     if size ~= shape[axis] then
-      raise("SGL_ESHAPE", ("%s: the mask %s does not fit %s: dim %d is %s"):format(
+      raise("SGL_ESHAPE", ("%s: the mask %s does not fit %s: dim %s is %s"):format(
         op, dims.text(mask), dims.text(t), axis, tostring(shape[axis] or "missing")))
     end
   end
@@ -158,7 +160,7 @@ function index.select_mask(op, t, mask)
 end
 
 function core.Tensor.__getitem(t, key)
-  if math.type(key) == "integer" then
+  if math.type(key) == "integer" or core.is_dim(key) then
     if t.ndim == 0 then
       raise("SGL_EINDEX", ("%s has no dims to index"):format(dims.text(t)),
         "t:item() gives its value")

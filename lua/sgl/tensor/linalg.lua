@@ -28,7 +28,7 @@ local function product_hint(a, b)
 end
 
 local function differ(op, a, b, m, n)
-  raise("SGL_ESHAPE", ("%s: the inner dimensions differ: %s and %s (%d against %d)."):format(
+  raise("SGL_ESHAPE", ("%s: the inner dimensions differ: %s and %s (%s against %s)."):format(
     op, dims.text(a), dims.text(b), m, n), product_hint(a, b))
 end
 
@@ -82,7 +82,7 @@ local function fixed_rank(name, doc, ra, rb)
     doc = doc, args = { T, OTHER }, returns = "tensor", errors = "other ranks; dims that differ",
   }, function(a, b)
     if a.ndim ~= ra or b.ndim ~= rb then
-      raise("SGL_ESHAPE", ("%s: takes tensors of %d and %d dims, got %s and %s"):format(
+      raise("SGL_ESHAPE", ("%s: takes tensors of %s and %s dims, got %s and %s"):format(
         name, ra, rb, dims.text(a), dims.text(b)), "matmul takes every rank")
     end
     return matmul(name, a, b)
@@ -146,7 +146,7 @@ end)
 local function diagonal(op, t, offset, a, b)
   a, b = dims.axis(op, t, a or 1), dims.axis(op, t, b or 2)
   if a == b then
-    raise("SGL_EARG", ("%s: the two dims must differ, got %d twice for %s"):format(
+    raise("SGL_EARG", ("%s: the two dims must differ, got %s twice for %s"):format(
       op, a, dims.text(t)))
   end
   local shape, order, lead = t.shape, {}, {}
@@ -158,13 +158,13 @@ local function diagonal(op, t, offset, a, b)
   order[#order + 1], order[#order + 2] = a, b
   local rows, columns = shape[a], shape[b]
   local row, column = math.max(0, -offset), math.max(0, offset)
-  local n = math.max(0, math.min(rows - row, columns - column))
+  local n = dims.larger(0, dims.smaller(rows - row, columns - column))
   local flat = table.move(lead, 1, #lead, 1, {})
   flat[#flat + 1] = rows * columns
   local from = row * columns + column
   local start, step = dims.fill(#flat, 0), dims.fill(#flat, 1)
   local stop = table.move(flat, 1, #flat, 1, {})
-  start[#flat], step[#flat] = math.min(from, rows * columns), columns + 1
+  start[#flat], step[#flat] = dims.smaller(from, rows * columns), columns + 1
   stop[#flat] = n == 0 and start[#flat] or from + (n - 1) * (columns + 1) + 1
   t = reshape(apply("permute", t, { dims = order }), flat)
   return apply("slice", t, { start = start, stop = stop, step = step })

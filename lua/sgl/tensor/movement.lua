@@ -45,7 +45,7 @@ api.tensor("flatten", {
   if t.ndim == 0 then return reshape(t, { 1 }) end
   local from, to = dims.axis("flatten", t, first or 1), dims.axis("flatten", t, last or -1)
   if from > to then
-    raise("SGL_EARG", ("flatten: dim %d lies behind dim %d of %s"):format(from, to, dims.text(t)))
+    raise("SGL_EARG", ("flatten: dim %s lies behind dim %s of %s"):format(from, to, dims.text(t)))
   end
   local shape = t.shape
   local joined = dims.count(table.move(shape, from, to, 1, {}))
@@ -67,7 +67,7 @@ api.tensor("unflatten", {
   sizes = table.move(sizes, 1, #sizes, 1, {})
   if open and known > 0 then sizes[open] = total // known end
   if dims.count(sizes) ~= total then
-    raise("SGL_ESHAPE", ("unflatten: dim %d of %s cannot be split into %s"):format(
+    raise("SGL_ESHAPE", ("unflatten: dim %s of %s cannot be split into %s"):format(
       dim, dims.text(t), dims.shape_text(sizes)))
   end
   local result = table.move(shape, 1, axis - 1, 1, {})
@@ -183,8 +183,9 @@ end
 
 local function roll_one(t, shift, axis)
   local n = t.shape[axis]
-  local cut = n > 0 and n - shift % n or 0
-  if cut == n or n == 0 then return t end
+  if n == 0 then return t end
+  local cut = core.is_dim(n) and (shift < 0 and -shift or n - shift) or n - shift % n
+  if cut == n then return t end
   return concat({ narrow(t, axis, cut + 1, n), narrow(t, axis, 1, cut) }, axis)
 end
 
@@ -197,7 +198,7 @@ api.tensor("roll", {
   if list == nil then return reshape(roll_one(t:flatten(), shifts[1], 1), t.shape) end
   local axes = dims.axes("roll", t, list)
   if #axes ~= #shifts then
-    raise("SGL_EARG", ("roll: %d shifts for %d dims"):format(#shifts, #axes))
+    raise("SGL_EARG", ("roll: %s shifts for %s dims"):format(#shifts, #axes))
   end
   for i, axis in ipairs(axes) do t = roll_one(t, shifts[i], axis) end
   return t
@@ -210,7 +211,7 @@ local function tile(op, t, repeats)
   while #shape < #repeats do table.insert(shape, 1, 1) end
   for i, size in ipairs(shape) do
     if repeats[i] < 0 then
-      raise("SGL_EARG", ("%s: a repeat must be at least 0, got %d"):format(op, repeats[i]))
+      raise("SGL_EARG", ("%s: a repeat must be at least 0, got %s"):format(op, repeats[i]))
     end
     split[2 * i - 1], split[2 * i] = 1, size
     wide[2 * i - 1], wide[2 * i] = repeats[i], size
@@ -249,7 +250,7 @@ api.tensor("select", {
   local size = t.shape[axis]
   local place = at < 0 and size + 1 + at or at
   if place < 1 or place > size then
-    raise("SGL_EINDEX", ("select: position %d is outside dim %d of %s"):format(
+    raise("SGL_EINDEX", ("select: position %s is outside dim %s of %s"):format(
       at, dim, dims.text(t)))
   end
   return narrow(t, axis, place, place):squeeze(axis)
@@ -264,7 +265,7 @@ api.tensor("narrow", {
   local n = t.shape[axis]
   local from = first < 0 and first + n + 1 or first
   if from < 1 or length < 0 or from + length - 1 > n then
-    raise("SGL_EINDEX", ("narrow: %d elements from %d leave dim %d of %s"):format(
+    raise("SGL_EINDEX", ("narrow: %s elements from %s leave dim %s of %s"):format(
       length, first, dim, dims.text(t)))
   end
   return narrow(t, axis, from, from + length - 1)
@@ -290,13 +291,13 @@ api.tensor("split", {
     local total = 0
     for _, size in ipairs(dims.sizes("split", parts)) do total = total + size end
     if total ~= n then
-      raise("SGL_ESHAPE", ("split: the parts %s add up to %d, but dim %d of %s is %d"):format(
+      raise("SGL_ESHAPE", ("split: the parts %s add up to %s, but dim %s of %s is %s"):format(
         dims.shape_text(parts), total, dim or 1, dims.text(t), n), "t:chunk(n, dim) cuts n parts")
     end
     return pieces(t, axis, parts)
   end
   if parts < 1 or n % parts ~= 0 then
-    raise("SGL_ESHAPE", ("split: dim %d of %s cannot be cut into %d equal parts"):format(
+    raise("SGL_ESHAPE", ("split: dim %s of %s cannot be cut into %s equal parts"):format(
       dim or 1, dims.text(t), parts), "t:chunk(n, dim) allows a smaller last part; "
       .. "t:split({ sizes }, dim) takes any")
   end
@@ -308,7 +309,7 @@ api.tensor("chunk", {
   args = { T, { "n", "integer" }, { "dim", "integer?", "default 1" } }, returns = "tensor, …",
 }, function(t, n, dim)
   local axis = dims.axis("chunk", t, dim or 1)
-  if n < 1 then raise("SGL_EARG", ("chunk: n must be at least 1, got %d"):format(n)) end
+  if n < 1 then raise("SGL_EARG", ("chunk: n must be at least 1, got %s"):format(n)) end
   local total, sizes = t.shape[axis], {}
   local each = math.max(1, (total + n - 1) // n)
   for from = 0, math.max(total, 1) - 1, each do
@@ -330,7 +331,7 @@ end)
 local function tensor_list(op, list)
   for i = 1, math.max(1, #list) do
     if not core.is_tensor(list[i]) then
-      raise("SGL_EARG", ("%s: item %d of the list must be a tensor, got %s"):format(
+      raise("SGL_EARG", ("%s: item %s of the list must be a tensor, got %s"):format(
         op, i, api.describe(list[i])))
     end
   end
@@ -357,7 +358,7 @@ api.fn(api.root, "cat", {
     local shape = list[i].shape
     shape[axis] = #shape == #first and first[axis] or -1
     if dims.shape_text(shape) ~= dims.shape_text(first) then
-      raise("SGL_ESHAPE", ("cat: %s and %s (item %d) differ in more than dim %d"):format(
+      raise("SGL_ESHAPE", ("cat: %s and %s (item %s) differ in more than dim %s"):format(
         dims.text(list[1]), dims.text(list[i]), i, dim or 1))
     end
   end
@@ -375,7 +376,7 @@ api.fn(api.root, "stack", {
   local columns = {}
   for i, t in ipairs(list) do
     if dims.shape_text(t.shape) ~= dims.shape_text(shape) then
-      raise("SGL_ESHAPE", ("stack: %s and %s (item %d) have different shapes"):format(
+      raise("SGL_ESHAPE", ("stack: %s and %s (item %s) have different shapes"):format(
         dims.text(list[1]), dims.text(t), i))
     end
     columns[i] = t:unsqueeze(axis)
@@ -409,7 +410,7 @@ api.tensor("unfold", {
 }, function(t, dim, size, step)
   local axis = dims.axis("unfold", t, dim)
   if size < 1 or size > t.shape[axis] or (step or 1) < 1 then
-    raise("SGL_ESHAPE", ("unfold: windows of %d, %d apart, do not fit dim %d of %s"):format(
+    raise("SGL_ESHAPE", ("unfold: windows of %s, %s apart, do not fit dim %s of %s"):format(
       size, step or 1, dim, dims.text(t)))
   end
   return apply("window", t,

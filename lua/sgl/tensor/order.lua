@@ -42,7 +42,7 @@ api.tensor("topk", {
 }, function(t, k, dim, o)
   local order, axis = argsort("topk", t, dim, o.largest)
   if k < 0 or k > t.shape[axis] then
-    raise("SGL_EARG", ("topk: k must be from 0 to %d, the size of dim %d of %s, got %d"):format(
+    raise("SGL_EARG", ("topk: k must be from 0 to %s, the size of dim %s of %s, got %s"):format(
       t.shape[axis], dim or -1, dims.text(t), k))
   end
   local top = narrow(order, axis, 1, k)
@@ -66,7 +66,7 @@ api.tensor("diff", {
   local axis = dims.axis("diff", t, dim or -1)
   local n = t.shape[axis]
   if n == 0 then
-    raise("SGL_ESHAPE", ("diff: dim %d of %s is empty"):format(axis, dims.text(t)))
+    raise("SGL_ESHAPE", ("diff: dim %s of %s is empty"):format(axis, dims.text(t)))
   end
   return narrow(t, axis, 2, n) - narrow(t, axis, 1, n - 1)
 end)

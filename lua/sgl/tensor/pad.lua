@@ -26,7 +26,7 @@ local function pad_by_index(t, axis, before, behind, mode)
   local n, index = t.shape[axis], {}
   local limit = mode == "reflect" and n - 1 or mode == "circular" and n or math.huge
   if n == 0 or before > limit or behind > limit then
-    raise("SGL_ESHAPE", ("pad: %d and %d elements in mode '%s' are too many for dim %d of %s")
+    raise("SGL_ESHAPE", ("pad: %s and %s elements in mode '%s' are too many for dim %s of %s")
       :format(before, behind, mode, axis, dims.text(t)))
   end
   for i = -before, n + behind - 1 do index[#index + 1] = MODES[mode](i, n) end
@@ -42,7 +42,7 @@ api.tensor("pad", {
   returns = "tensor", errors = "an odd list; more counts than dims",
 }, function(t, counts, o)
   if #counts % 2 == 1 or #counts > 2 * t.ndim then
-    raise("SGL_EARG", ("pad: %d counts do not fit %s"):format(#counts, dims.text(t)),
+    raise("SGL_EARG", ("pad: %s counts do not fit %s"):format(#counts, dims.text(t)),
       "give two counts, before and behind, for each dim from the last")
   end
   if o.mode ~= "constant" and not MODES[o.mode] then
@@ -54,7 +54,7 @@ api.tensor("pad", {
     local axis, before, behind = t.ndim - i // 2, counts[i], counts[i + 1]
     local n = t.shape[axis]
     if before + behind + n < 0 then
-      raise("SGL_ESHAPE", ("pad: cutting %d and %d leaves nothing of dim %d of %s"):format(
+      raise("SGL_ESHAPE", ("pad: cutting %s and %s leaves nothing of dim %s of %s"):format(
         -before, -behind, axis, dims.text(t)))
     end
     t = narrow(t, axis, 1 + math.max(0, -before), n - math.max(0, -behind))

@@ -42,7 +42,7 @@ local function need_elements(op, t, axes)
   local shape = t.shape
   for _, axis in ipairs(axes) do
     if shape[axis] == 0 then
-      raise("SGL_ESHAPE", ("%s: dim %d of %s is empty"):format(op, axis, dims.text(t)))
+      raise("SGL_ESHAPE", ("%s: dim %s of %s is empty"):format(op, axis, dims.text(t)))
     end
   end
 end
@@ -144,7 +144,7 @@ local CORRECTION = { "correction", "number", 1, "taken off the number of element
 
 local function variance(t, axes, o)
   local off = t - mean(t, axes, true)
-  return reduce("sum", off * off, axes, o.keepdim) / math.max(0, size_of(t, axes) - o.correction)
+  return reduce("sum", off * off, axes, o.keepdim) / dims.larger(0, size_of(t, axes) - o.correction)
 end
 
 -- The square root with gradient 0 at 0 (where it is infinite).

@@ -33,7 +33,7 @@ local function spread(t, axis, from, step, count, v)
   local nth = at:floordiv(step)
   local hit = at:ge(0):logical_and(nth:lt(count))
   if step > 1 then hit = hit:logical_and(at:mod(step):eq(0)) end
-  if v.ndim > 0 and v.shape[axis] > 1 then
+  if v.ndim > 0 and v.shape[axis] ~= 1 then
     v = apply("gather", { v, reshape(nth:clamp(0, count - 1), { n }) }, { dim = axis })
   end
   return hit, v
@@ -78,7 +78,7 @@ end
 local function at_places(t, mask, v)
   local flat, count = mask:flatten():int(), v.shape[1]
   if not core.capturing() and flat:sum():item() ~= count then
-    raise("SGL_ESHAPE", ("t[mask] = v: %d elements are selected, but v is %s"):format(
+    raise("SGL_ESHAPE", ("t[mask] = v: %s elements are selected, but v is %s"):format(
       flat:sum():item(), dims.text(v)))
   end
   if count == 0 then return nil end

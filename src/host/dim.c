@@ -1,0 +1,336 @@
+/* dim.c: symbolic sizes as Lua values: arithmetic, comparisons, text.
+ *
+ * Sums, products and quotients (//) of sizes are sizes. What leaves them (/, ^, a fraction, a
+ * tensor operand) becomes a tensor: the size is then a number of the step, known at each run.
+ * Holds: a comparison is decided by the ranges, or by the sizes of the example; then it is
+ *        recorded, and sizes with another result get a capture of their own.
+ */
+#include <math.h>
+#include <string.h>
+#include "host/capture.h"
+#include "host/dim.h"
+#include "host/ops.h"
+#include "ir/check.h"
+
+static const char CLASS[] = "sgl.dim";
+
+void host_push_size(lua_State *L, Dim d)
+{
+    if (ir_dim_is_const(d)) {
+        lua_pushinteger(L, d);
+        return;
+    }
+    Dim *box = lua_newuserdatauv(L, sizeof *box, 0);
+    *box = d;
+    luaL_setmetatable(L, CLASS);
+}
+
+Dim host_dim_at(lua_State *L, int arg)
+{
+    const Dim *box = lua_type(L, arg) == LUA_TUSERDATA ? luaL_testudata(L, arg, CLASS) : NULL;
+    return box ? *box : DIM_FAIL;
+}
+
+bool host_check_size(lua_State *L, int arg, int i, const char *what, Dim *out)
+{
+    lua_rawgeti(L, arg, i);
+    *out = host_dim_at(L, -1);
+    lua_pop(L, 1);
+    if (*out != DIM_FAIL) return true;
+    *out = host_check_item(L, arg, i, what);
+    return false;
+}
+
+static int push_result(lua_State *L, Host *h, Dim d)
+{
+    if (d == DIM_FAIL) return host_throw(L, h);
+    host_push_size(L, d);
+    return 1;
+}
+
+/* The operand as a size; negative whole numbers go to *minus. DIM_FAIL: it is something else. */
+static Dim operand(lua_State *L, int arg, bool *minus)
+{
+    int whole;
+    lua_Integer v = lua_tointegerx(L, arg, &whole);
+    *minus = whole && v < 0;
+    if (lua_type(L, arg) != LUA_TNUMBER) return host_dim_at(L, arg);
+    return !whole || v == INT64_MIN ? DIM_FAIL : v < 0 ? -v : v;
+}
+
+/* Both operands as tensors. */
+static int as_tensors(lua_State *L, Host *h, Op op)
+{
+    lua_settop(L, 2);
+    if (!h->capture && !host_tensor_at(L, h, 1) && !host_tensor_at(L, h, 2))
+        return host_raise(L, SGL_EARG, NULL,
+                          "a symbolic size has no value here: outside a "
+                          "captured function only + - * // and %% of sizes work");
+    host_elementwise(L, h, op);
+    return 1;
+}
+
+/* a ± b */
+static int sum(lua_State *L, Op op, bool subtract)
+{
+    Host *h = host_of(L);
+    bool a_minus, b_minus;
+    Dim a = operand(L, 1, &a_minus), b = operand(L, 2, &b_minus);
+    if (a == DIM_FAIL || b == DIM_FAIL) return as_tensors(L, h, op);
+    if (a_minus && subtract == b_minus) return push_result(L, h, ir_dim_sub(h->cx, b, a));
+    if (a_minus)
+        return host_raise(L, SGL_ESHAPE, NULL, "the size %s would be negative",
+                          lua_pushfstring(L, "%d-%s", (int)-a, ir_dim_name(h->cx, b).at));
+    base_err_clear(&h->cx->err);
+    return push_result(L, h,
+                       subtract == b_minus ? ir_dim_add(h->cx, a, b) : ir_dim_sub(h->cx, a, b));
+}
+
+static int dim_add(lua_State *L) { return sum(L, OP_add, false); }
+
+static int dim_sub(lua_State *L) { return sum(L, OP_sub, true); }
+
+static int dim_mul(lua_State *L)
+{
+    Host *h = host_of(L);
+    bool a_minus, b_minus;
+    Dim a = operand(L, 1, &a_minus), b = operand(L, 2, &b_minus);
+    if (a == DIM_FAIL || b == DIM_FAIL || a_minus || b_minus) return as_tensors(L, h, OP_mul);
+    base_err_clear(&h->cx->err);
+    return push_result(L, h, ir_dim_mul(h->cx, a, b));
+}
+
+static int divide(lua_State *L, Op op, bool rest)
+{
+    Host *h = host_of(L);
+    bool a_minus, b_minus;
+    Dim a = operand(L, 1, &a_minus), b = operand(L, 2, &b_minus);
+    if (a == DIM_FAIL || b == DIM_FAIL || a_minus || b_minus) return as_tensors(L, h, op);
+    base_err_clear(&h->cx->err);
+    Dim q = ir_dim_is_const(b) ? ir_dim_floordiv(h->cx, a, b) : ir_dim_quotient(h->cx, a, b);
+    if (!rest) return push_result(L, h, q);
+    return push_result(L, h, ir_dim_sub(h->cx, a, ir_dim_mul(h->cx, q, b)));
+}
+
+static int dim_idiv(lua_State *L) { return divide(L, OP_floordiv, false); }
+
+static int dim_mod(lua_State *L) { return divide(L, OP_mod, true); }
+
+static int dim_div(lua_State *L) { return as_tensors(L, host_of(L), OP_div); }
+
+static int dim_pow(lua_State *L) { return as_tensors(L, host_of(L), OP_pow); }
+
+/* Is it certain that a - b - less is never below 0? */
+static bool at_least(Ctx *cx, Dim a, Dim b, int64_t less)
+{
+    Dim d = less >= 0 ? ir_dim_sub(cx, a, ir_dim_add(cx, b, less))
+                      : ir_dim_sub(cx, ir_dim_add(cx, a, -less), b);
+    bool sure = d != DIM_FAIL && (ir_dim_is_const(d) || ir_dim_least(cx, d) >= 0);
+    base_err_clear(&cx->err);
+    return sure;
+}
+
+/* Does a <order> b + add hold for all values (1), none (0), or some (-1)? */
+static int certain(Ctx *cx, const DimGuard *g)
+{
+    int64_t strict = g->order == DIM_LT;
+    if (g->order == DIM_EQ) {
+        if (g->a == g->b) return g->add == 0;
+        bool above = at_least(cx, g->a, g->b, g->add + 1);
+        bool below = !above && at_least(cx, g->b, g->a, 1 - g->add);
+        return above || below ? 0 : -1;
+    }
+    if (at_least(cx, g->b, g->a, strict - g->add)) return 1;
+    return at_least(cx, g->a, g->b, g->add + !strict) ? 0 : -1;
+}
+
+static bool holds(DimOrder order, int64_t difference)
+{
+    return order == DIM_LT ? difference < 0 : order == DIM_LE ? difference <= 0 : difference == 0;
+}
+
+bool host_guards_hold(const Ctx *cx, const DimGuards *g, const int64_t *values, int *which)
+{
+    for (int i = 0; i < g->n; i++) {
+        const DimGuard *guard = &g->at[i];
+        int64_t a = ir_dim_eval(cx, guard->a, values), b = ir_dim_eval(cx, guard->b, values);
+        *which = i;
+        if (holds(guard->order, a - b - guard->add) != guard->result) return false;
+    }
+    return true;
+}
+
+/* "batch < 8 is true (train.lua:12)" */
+static void guard_text(Ctx *cx, const DimGuard *g, Str *out)
+{
+    static const char *const SIGNS[] = {[DIM_LT] = "<", [DIM_LE] = "<=", [DIM_EQ] = "=="};
+    SrcPos at = base_src_pos(cx, g->src);
+    ir_dim_text(cx, g->a, out);
+    base_str_fmt(out, " %s ", SIGNS[g->order]);
+    if (g->b != 0 || g->add == 0) ir_dim_text(cx, g->b, out);
+    if (g->add != 0) base_str_fmt(out, g->b ? "%+lld" : "%lld", (long long)g->add);
+    base_str_fmt(out, " is %s (%s:%d)", g->result ? "true" : "false", at.file, at.line);
+}
+
+void host_push_guards(lua_State *L, Ctx *cx, const DimGuards *g)
+{
+    lua_createtable(L, g->n, 0);
+    for (int i = 0; i < g->n; i++) {
+        Str *s = host_text(L);
+        guard_text(cx, &g->at[i], s);
+        host_text_push(L, s);
+        lua_rawseti(L, -3, i + 1);
+        lua_pop(L, 1);
+    }
+}
+
+/* By the sizes of the example, and recorded. */
+static bool decide(lua_State *L, Host *h, DimGuard g)
+{
+    Capture *c = h->capture ? host_capture_step(h->capture) : NULL;
+    int symbols[64];
+    int n = ir_dim_symbols(h->cx, g.a, symbols, 32);
+    n += ir_dim_symbols(h->cx, g.b, symbols + n, 32);
+    for (int i = 0; i < n; i++)
+        if (!c || !c->example || symbols[i] >= c->nexample || !c->example[symbols[i]])
+            host_raise(L, SGL_ESHAPE,
+                       "give it a range that decides: sgl.dim(name, { min =, max = })",
+                       "the size '%s' is not known here, so it cannot be compared",
+                       ir_dim_symbol_at(h->cx, symbols[i])->name);
+    g.result = true;
+    int which;
+    g.result = host_guards_hold(h->cx, &(DimGuards){.at = &g, .n = 1}, c->example, &which);
+    g.src = host_src(L, h);
+    if (!vec_push(&c->sizes, g)) host_raise(L, SGL_ENOMEM, NULL, "out of memory for a guard");
+    return g.result;
+}
+
+/* A side of a comparison that is a number: the whole number below it, and whether it is whole. */
+static int64_t number_side(lua_State *L, int arg, bool *whole)
+{
+    const double MOST = 0x1p50;
+    if (lua_type(L, arg) != LUA_TNUMBER)
+        host_raise(L, SGL_EARG, NULL, "a symbolic size is compared with sizes and numbers, not %s",
+                   host_kind(L, arg));
+    double v = lua_tonumber(L, arg);
+    *whole = v == floor(v);
+    return (int64_t)fmax(-MOST, fmin(MOST, floor(v)));
+}
+
+static int push_comparison(lua_State *L, Host *h, DimGuard g)
+{
+    int sure = certain(h->cx, &g);
+    lua_pushboolean(L, sure < 0 ? decide(L, h, g) : sure);
+    return 1;
+}
+
+/* Numbers go to the right: v < d is not (d <= v), and between whole numbers a fraction is the
+ * whole number below it. */
+static int compare(lua_State *L, DimOrder order)
+{
+    Host *h = host_of(L);
+    DimGuard g = {.order = order, .a = host_dim_at(L, 1), .b = host_dim_at(L, 2)};
+    bool whole, turned = g.a == DIM_FAIL;
+    if (g.a != DIM_FAIL && g.b != DIM_FAIL) return push_comparison(L, h, g);
+    g.add = number_side(L, turned ? 1 : 2, &whole);
+    if (turned) g.a = g.b;
+    g.b = 0;
+    if (turned && order != DIM_EQ) g.order = order == DIM_LT ? DIM_LE : DIM_LT;
+    if (!whole && order == DIM_EQ) g.add = -1;
+    else if (!whole) g.order = DIM_LE;
+    push_comparison(L, h, g);
+    if (turned && order != DIM_EQ) lua_pushboolean(L, !lua_toboolean(L, -1));
+    return 1;
+}
+
+static int dim_lt(lua_State *L) { return compare(L, DIM_LT); }
+
+static int dim_le(lua_State *L) { return compare(L, DIM_LE); }
+
+static int dim_eq(lua_State *L) { return compare(L, DIM_EQ); }
+
+static int dim_text(lua_State *L)
+{
+    Host *h = host_of(L);
+    Str *s = host_text(L);
+    ir_dim_text(h->cx, host_dim_at(L, 1), s);
+    return host_text_push(L, s);
+}
+
+static int dim_concat(lua_State *L)
+{
+    luaL_tolstring(L, 1, NULL);
+    luaL_tolstring(L, 2, NULL);
+    lua_concat(L, 2);
+    return 1;
+}
+
+/* d.name, d.min, d.max, d.multiple; the multiple of an expression is 1. */
+static int dim_index(lua_State *L)
+{
+    Host *h = host_of(L);
+    Dim d = host_dim_at(L, 1);
+    int64_t lo, hi;
+    int symbol;
+    if (d == DIM_FAIL) return 0;
+    const char *key = luaL_checkstring(L, 2);
+    ir_dim_range(h->cx, d, &lo, &hi);
+    if (!strcmp(key, "name")) return dim_text(L);
+    if (!strcmp(key, "eq")) lua_pushvalue(L, lua_upvalueindex(2));
+    else if (!strcmp(key, "min")) lua_pushinteger(L, lo);
+    else if (!strcmp(key, "max")) lua_pushinteger(L, hi);
+    else if (strcmp(key, "multiple") != 0)
+        return host_raise(L, SGL_EARG, NULL,
+                          "a symbolic size has name, min, max, multiple and "
+                          "eq(size), no '%s'",
+                          key);
+    else if ((symbol = ir_dim_plain(h->cx, d)) >= 0)
+        lua_pushinteger(L, ir_dim_symbol_at(h->cx, symbol)->multiple);
+    else lua_pushinteger(L, 1);
+    return 1;
+}
+
+static const luaL_Reg META[] = {
+    {"__add", dim_add}, {"__sub", dim_sub}, {"__mul", dim_mul},       {"__idiv", dim_idiv},
+    {"__mod", dim_mod}, {"__div", dim_div}, {"__pow", dim_pow},       {"__lt", dim_lt},
+    {"__le", dim_le},   {"__eq", dim_eq},   {"__tostring", dim_text}, {"__concat", dim_concat},
+    {NULL, NULL},
+};
+
+void host_dim_class(lua_State *L)
+{
+    host_class(L, CLASS, META, NULL, 0);
+    luaL_getmetatable(L, CLASS);
+    lua_pushliteral(L, "symbolic size");
+    lua_setfield(L, -2, "__name");
+    host_open(L);
+    lua_pushvalue(L, -1);
+    lua_pushcclosure(L, dim_eq, 1);
+    lua_pushcclosure(L, dim_index, 2);
+    lua_setfield(L, -2, "__index");
+}
+
+/* core.dim(name, min, max, multiple) */
+static int make(lua_State *L)
+{
+    Host *h = host_of(L);
+    const char *name = luaL_checkstring(L, 1);
+    base_err_clear(&h->cx->err);
+    if (!h->capture) ir_dim_budget(h->cx, DIM_STEPS);
+    return push_result(L, h,
+                       ir_dim_symbol(h->cx, name, luaL_checkinteger(L, 2), luaL_checkinteger(L, 3),
+                                     luaL_checkinteger(L, 4)));
+}
+
+/* core.is_size(v): a symbolic size? */
+static int is_dim(lua_State *L)
+{
+    lua_pushboolean(L, host_dim_at(L, 1) != DIM_FAIL);
+    return 1;
+}
+
+const luaL_Reg HOST_DIM[] = {
+    {"dim", make},
+    {"is_dim", is_dim},
+    {NULL, NULL},
+};

@@ -1,0 +1,297 @@
+/* instance.c: one captured graph with symbolic dims, run at any sizes.
+ *
+ * In:   the storages of a run's inputs.
+ * Out:  the program for their sizes: the graph bound to them and compiled; the last few are kept.
+ * Holds: a symbol has one value in a run, in its range and of its multiple, whatever inputs it is a
+ *        size of. Programs in memory are bounded by number and by the knob cache_size_limit.
+ */
+#include <string.h>
+#include "base/clock.h"
+#include "host/debug.h"
+#include "host/dim.h"
+#include "ir/bind.h"
+#include "ir/check.h"
+
+enum { MOST_INSTANCES = 64 };
+
+typedef struct Instance {
+    Program *program;
+    int64_t *values; /* of the graph's symbols, in the order of Dynamic.symbols */
+    uint64_t used;
+} Instance;
+
+struct Dynamic {
+    Graph *graph;
+    DimGuards guards;
+    int *symbols, nsymbol; /* declared symbols of the graph */
+    Instance at[MOST_INSTANCES];
+    int n;
+    uint64_t clock;
+    DynamicInfo info;
+};
+
+static const char *input_name(const Graph *g, int i)
+{
+    const char *name = g->inputs.at[i].name;
+    return name && name[0] ? name : "?";
+}
+
+static int check_value(Ctx *cx, const DimSymbol *s, int64_t v, const char *input, int dim)
+{
+    if (v < s->lo || v > s->hi) {
+        base_fail(cx, SGL_ESHAPE,
+                  "dim '%s' is %lld by dim %d of '%s', outside its range %lld to %lld", s->name,
+                  (long long)v, dim + 1, input, (long long)s->lo, (long long)s->hi);
+        base_err_hint(&cx->err, "declare it wider: sgl.dim(\"%s\", { min = %lld, max = %lld })",
+                      s->name, (long long)(v < s->lo ? v : s->lo),
+                      (long long)(v > s->hi ? v : s->hi));
+    } else if (v % s->multiple) {
+        base_fail(cx, SGL_ESHAPE, "dim '%s' is %lld by dim %d of '%s', not a multiple of %lld",
+                  s->name, (long long)v, dim + 1, input, (long long)s->multiple);
+        base_err_hint(&cx->err, "pad the input to %lld, or cut it to %lld",
+                      (long long)((v / s->multiple + 1) * s->multiple),
+                      (long long)(v / s->multiple * s->multiple));
+    }
+    return cx->err.code;
+}
+
+static int solve_input(const Graph *g, int i, const Shape *is, int64_t *values, int *from)
+{
+    Ctx *cx = g->cx;
+    const Node *n = g->inputs.at[i].node;
+    if (is->rank != n->rank)
+        return base_fail(cx, SGL_ESHAPE, "input '%s' has %d dims, the step was captured for %d",
+                         input_name(g, i), is->rank, n->rank);
+    for (int d = 0; d < n->rank; d++) {
+        int symbol = ir_dim_plain(cx, n->dims[d]);
+        if (symbol < 0) continue;
+        const DimSymbol *s = ir_dim_symbol_at(cx, symbol);
+        int64_t v = is->dims[d];
+        if (from[symbol] && values[symbol] != v)
+            return base_fail(cx, SGL_ESHAPE, "dim '%s' is %lld by '%s' but %lld by dim %d of '%s'",
+                             s->name, (long long)values[symbol], input_name(g, from[symbol] - 1),
+                             (long long)v, d + 1, input_name(g, i));
+        if (check_value(cx, s, v, input_name(g, i), d) < 0) return cx->err.code;
+        values[symbol] = v;
+        from[symbol] = i + 1;
+    }
+    return SGL_OK;
+}
+
+/* Sizes that are expressions follow from the symbols. */
+static int check_input(const Graph *g, int i, const Shape *is, const int64_t *values)
+{
+    Ctx *cx = g->cx;
+    const Node *n = g->inputs.at[i].node;
+    for (int d = 0; d < n->rank; d++) {
+        int64_t size = ir_dim_eval(cx, n->dims[d], values);
+        if (size == is->dims[d]) continue;
+        return base_fail(cx, SGL_ESHAPE, "dim %d of '%s' is %lld, it must be %s = %lld", d + 1,
+                         input_name(g, i), (long long)is->dims[d], ir_dim_name(cx, n->dims[d]).at,
+                         (long long)size);
+    }
+    return SGL_OK;
+}
+
+int64_t *host_dim_solve(const Graph *g, const Shape *list)
+{
+    size_t count = (size_t)ir_dim_symbol_count(g->cx) + 1;
+    int64_t *values = base_mem_zero(count, sizeof *values);
+    int *from = base_mem_zero(count, sizeof *from);
+    int status = values && from ? SGL_OK : base_fail(g->cx, SGL_ENOMEM, "out of memory for sizes");
+    for (int i = 0; i < g->inputs.n && status == SGL_OK; i++)
+        status = solve_input(g, i, &list[i], values, from);
+    for (int i = 0; i < g->inputs.n && status == SGL_OK; i++)
+        status = check_input(g, i, &list[i], values);
+    base_mem_free(from);
+    if (status == SGL_OK) return values;
+    base_mem_free(values);
+    return NULL;
+}
+
+/* ---- programs ---- */
+
+/* Every symbol of the graph must be the size of an input: collected into d->symbols. */
+static int find_symbols(Dynamic *d)
+{
+    const Graph *g = d->graph;
+    Ctx *cx = g->cx;
+    int count = ir_dim_symbol_count(cx), *found = base_mem_zero(count + 1, sizeof *found);
+    uint8_t *bound = base_mem_zero(count + 1, 1), *used = base_mem_zero(count + 1, 1);
+    d->symbols = base_mem_zero(count + 1, sizeof *d->symbols);
+    int status = found && bound && used && d->symbols ? SGL_OK : SGL_ENOMEM;
+    if (status < 0) base_fail(cx, SGL_ENOMEM, "out of memory for the dims of a step");
+    for (int i = 0; i < g->inputs.n && status == SGL_OK; i++)
+        for (int k = 0; k < g->inputs.at[i].node->rank; k++) {
+            int symbol = ir_dim_plain(cx, g->inputs.at[i].node->dims[k]);
+            if (symbol >= 0) bound[symbol] = 1;
+        }
+    for (int id = 0; id < g->nodes.n && status == SGL_OK; id++) {
+        Dim dims[IR_NODE_DIMS];
+        int n = ir_node_dims(g->nodes.at[id], dims);
+        for (int k = 0; k < n; k++)
+            for (int m = ir_dim_symbols(cx, dims[k], found, count); m > 0; m--)
+                used[found[m - 1]] = 1;
+    }
+    for (int s = 0; s < count && status == SGL_OK; s++) {
+        if (!used[s]) continue;
+        if (bound[s]) d->symbols[d->nsymbol++] = s;
+        else
+            status = base_fail(cx, SGL_ESHAPE,
+                               "dim '%s' is the size of no input by itself, so a "
+                               "run cannot know it",
+                               ir_dim_symbol_at(cx, s)->name);
+    }
+    base_mem_free(found);
+    base_mem_free(bound);
+    base_mem_free(used);
+    return status;
+}
+
+Dynamic *host_dynamic_new(Host *h, Graph *g, DimGuards *guards)
+{
+    Dynamic *d = base_mem_zero(1, sizeof *d);
+    if (!d) {
+        ir_graph_free(g);
+        base_fail(h->cx, SGL_ENOMEM, "out of memory for a step");
+        return NULL;
+    }
+    d->graph = g;
+    d->guards = *guards;
+    *guards = (DimGuards){0};
+    if (find_symbols(d) == SGL_OK) return d;
+    host_dynamic_free(d);
+    return NULL;
+}
+
+static void instance_drop(Dynamic *d, int i)
+{
+    exec_program_free(d->at[i].program);
+    base_mem_free(d->at[i].values);
+    d->at[i] = d->at[--d->n];
+}
+
+void host_dynamic_free(Dynamic *d)
+{
+    if (!d) return;
+    while (d->n) instance_drop(d, d->n - 1);
+    base_mem_free(d->symbols);
+    base_mem_free(d->guards.at);
+    ir_graph_free(d->graph);
+    base_mem_free(d);
+}
+
+const Graph *host_dynamic_graph(const Dynamic *d) { return d->graph; }
+
+const DimGuards *host_dynamic_guards(const Dynamic *d) { return &d->guards; }
+
+bool host_dynamic_fits(Host *h, const Dynamic *d, const Shape *list)
+{
+    int which;
+    int64_t *values = host_dim_solve(d->graph, list);
+    bool fits = !values || host_guards_hold(h->cx, &d->guards, values, &which);
+    if (h->cx->err.code != SGL_ENOMEM) base_err_clear(&h->cx->err);
+    base_mem_free(values);
+    return fits;
+}
+
+DynamicInfo host_dynamic_info(const Dynamic *d)
+{
+    DynamicInfo info = d->info;
+    info.instances = d->n;
+    return info;
+}
+
+/* Makes room for one more: the least recently used goes. */
+static void make_room(Dynamic *d, int64_t limit)
+{
+    for (;;) {
+        int64_t bytes = 0;
+        int oldest = 0;
+        for (int i = 0; i < d->n; i++) {
+            bytes += (int64_t)exec_program_info(d->at[i].program)->bytes;
+            if (d->at[i].used < d->at[oldest].used) oldest = i;
+        }
+        if (d->n < MOST_INSTANCES && (bytes <= limit || d->n < 2)) return;
+        instance_drop(d, oldest);
+    }
+}
+
+static Instance *instance_find(Dynamic *d, const int64_t *values)
+{
+    for (int i = 0; i < d->n; i++) {
+        bool same = true;
+        for (int k = 0; same && k < d->nsymbol; k++)
+            same = d->at[i].values[k] == values[d->symbols[k]];
+        if (same) return &d->at[i];
+    }
+    return NULL;
+}
+
+static Instance *instance_add(Host *h, Dynamic *d, const int64_t *values)
+{
+    double start = base_clock();
+    int64_t *own = base_mem_zero((size_t)d->nsymbol + 1, sizeof *own);
+    if (!own) {
+        base_fail(h->cx, SGL_ENOMEM, "out of memory for a step");
+        return NULL;
+    }
+    for (int k = 0; k < d->nsymbol; k++) own[k] = values[d->symbols[k]];
+    Graph *bound = ir_bind(d->graph, values);
+    Program *p = bound ? host_compile(h, bound) : NULL;
+    if (!p) {
+        base_mem_free(own);
+        return NULL;
+    }
+    make_room(d, h->cx->knobs.value[KNOB_cache_size_limit]);
+    d->info.bindings++;
+    d->info.bind_seconds += base_clock() - start;
+    d->at[d->n] = (Instance){.program = p, .values = own};
+    return &d->at[d->n++];
+}
+
+static int check_dtypes(const Graph *g, Storage *const *in)
+{
+    for (int i = 0; i < g->inputs.n; i++)
+        if (in[i]->dtype != (Dtype)g->inputs.at[i].node->dtype)
+            return base_fail(g->cx, SGL_EDTYPE, "input '%s' is %s, the step was captured for %s",
+                             input_name(g, i), DTYPES[in[i]->dtype].name,
+                             DTYPES[g->inputs.at[i].node->dtype].name);
+    return SGL_OK;
+}
+
+static int64_t *solve(const Graph *g, Storage *const *in)
+{
+    Shape *list = base_mem_zero((size_t)g->inputs.n + 1, sizeof *list);
+    if (!list) {
+        base_fail(g->cx, SGL_ENOMEM, "out of memory for sizes");
+        return NULL;
+    }
+    for (int i = 0; i < g->inputs.n; i++) {
+        list[i] = (Shape){.dtype = in[i]->dtype, .rank = in[i]->rank};
+        if (in[i]->rank) memcpy(list[i].dims, in[i]->dims, in[i]->rank * sizeof *in[i]->dims);
+    }
+    int64_t *values = host_dim_solve(g, list);
+    base_mem_free(list);
+    return values;
+}
+
+Program *host_dynamic_program(Host *h, Dynamic *d, Storage *const *in)
+{
+    if (check_dtypes(d->graph, in) < 0) return NULL;
+    int64_t *values = solve(d->graph, in);
+    if (!values) return NULL;
+    int which;
+    Instance *found = NULL;
+    if (!host_guards_hold(h->cx, &d->guards, values, &which)) {
+        SrcPos at = base_src_pos(h->cx, d->guards.at[which].src);
+        base_fail(h->cx, SGL_ESTATE, "a comparison of sizes (%s:%d) has another result here",
+                  at.file, at.line);
+    } else {
+        found = instance_find(d, values);
+        if (!found) found = instance_add(h, d, values);
+    }
+    base_mem_free(values);
+    if (found) found->used = ++d->clock;
+    return found ? found->program : NULL;
+}

@@ -214,6 +214,36 @@ describe("the cache of programs", function()
     assert.is_true(s.lookup_us.p50 < s.compile_us.p50)
   end)
 
+  it("frees nothing under a program that runs: its prints may use the cache", function()
+    local out, status = support.script [[
+      local sgl = require "sgl"
+      sgl.config.cache_size_limit = 0
+      local x, step = sgl.ones(64):realize(), nil
+      local plain, depth = print, 0
+      function print(...)
+        if depth == 0 then
+          depth = 1
+          for i = 1, 3 do (sgl.ones(4 + i) * 3):sum():item() end
+          sgl.cache.clear()
+          plain(select(2, pcall(step, x)).message)
+          plain(select(2, pcall(step.close, step)).message)
+          depth = 0
+        end
+        plain(...)
+      end
+      step = sgl.compile(function(v)
+        sgl.print("sum", v:sum())
+        return (v * 2):exp():sum()
+      end)
+      local y = step(x)
+      plain(y:item(), sgl.cache.stats().entries)
+    ]]
+    assert.are.equal(0, status, out)
+    assert.matches("a program cannot be run by what it prints while it runs\na program cannot be "
+      .. "closed by what it prints while it runs\nsum.*64", out)
+    assert.matches("472.89%d*\t%d\n$", out)
+  end)
+
   it("is emptied by another instruction set, and the bits stay", function()
     local step = sgl.compile(fresh())
     local want = step(x):bytes()

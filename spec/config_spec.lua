@@ -105,6 +105,11 @@ describe("a setting", function()
     end)
   end
 
+  it("that names the file is refused: it was read", function()
+    local e = support.error_of(function() sgl.config.config = "other.yaml" end)
+    assert.matches("read when sgl is loaded", e.message)
+  end)
+
   it("nil is refused, and reading an unknown one too", function()
     assert.matches("no value", support.error_of(function() sgl.config.threads = nil end).message)
     local e = support.error_of(function() return sgl.config.fus end)

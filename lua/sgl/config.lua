@@ -136,6 +136,10 @@ api.root.config = setmetatable({}, {
   __index = function(_, name) return rawget(config, name) or core.knob(name) end,
   __newindex = function(_, name, value)
     if value == nil then raise("SGL_EKNOB", ("%s: no value"):format(name)) end
+    if name == "config" then
+      raise("SGL_EKNOB", "config: the file is read when sgl is loaded",
+        "name it by --config or SGL_CONFIG, or assign the settings here")
+    end
     core.knob(name, as_text(value))
   end,
   __pairs = settings,

@@ -321,8 +321,13 @@ int base_knob_flag(const char *name, const char *text, Err *e)
     return status;
 }
 
+int base_knob_member(KnobId id, const char *name)
+{
+    return choice_find(KNOBS[id].values, name, strlen(name));
+}
+
 bool base_knob_has(const Knobs *k, KnobId id, const char *member)
 {
-    int i = choice_find(KNOBS[id].values, member, strlen(member));
+    int i = base_knob_member(id, member);
     return i >= 0 && (k->value[id] >> i & 1);
 }

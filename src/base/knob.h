@@ -59,6 +59,7 @@ int base_knob_find(const char *name, Err *e);              /* id, or SGL_EKNOB n
 int base_knob_put(Knobs *k, KnobId id, KnobFrom from, const char *shown, const char *text, Err *e);
 int base_knob_set(Knobs *k, const char *name, const char *text, Err *e);   /* by the program */
 void base_knob_text(const Knobs *k, KnobId id, Str *out);  /* the value as a user writes it */
+int base_knob_member(KnobId id, const char *name);         /* its bit in a SET's value, or -1 */
 bool base_knob_has(const Knobs *k, KnobId id, const char *member);         /* of a SET */
 
 /* A flag of the command line: every context that is opened later takes it. The text is borrowed

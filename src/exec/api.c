@@ -6,6 +6,7 @@
  */
 #include <string.h>
 #include "exec/api.h"
+#include "exec/disk.h"
 
 #define SAME_CODE(name, number) _Static_assert(name == number, "sgl.h and err.def differ");
 SGL_STATUS(SAME_CODE)
@@ -26,6 +27,7 @@ static int set(Ctx *cx, const char *setting, const char *value, Err *e)
         base_pool_free(cx->pool); /* the next use makes one of the new size */
         cx->pool = NULL;
     }
+    if (code >= 0) exec_disk_forget(cx); /* the folder may be another */
     return code < 0 ? code : SGL_OK;
 }
 

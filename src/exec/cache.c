@@ -23,11 +23,16 @@ struct CacheEntry {
     Program *program; /* NULL: evicted, but held */
     Graph *graph;     /* then the captured one */
     int holders;
+    bool dropped; /* by its last holder, while a program ran */
     int64_t bytes;
 };
 
 struct Cache {
     Ctx *cx;         /* borrowed */
+    int member;      /* its bit in the knob `enable` */
+    int running;     /* programs that run now, one inside the other */
+    bool cleared;    /* while one ran */
+    bool dropped;    /* some entry was, while one ran */
     CacheEntry ring; /* its head */
     Map table;       /* hash: first entry of the chain */
     Map ghosts;      /* hash of an evicted entry: the bytes it had */
@@ -49,11 +54,12 @@ Cache *exec_cache_new(Ctx *cx)
         return NULL;
     }
     c->cx = cx;
+    c->member = base_knob_member(KNOB_enable, "cache");
     c->ring.prev = c->ring.next = &c->ring;
     return c;
 }
 
-static bool enabled(const Cache *c) { return base_knob_has(&c->cx->knobs, KNOB_enable, "cache"); }
+static bool enabled(const Cache *c) { return c->cx->knobs.value[KNOB_enable] >> c->member & 1; }
 
 /* ---- the ring and the table */
 
@@ -162,6 +168,7 @@ static bool evict(Cache *c, CacheEntry *e)
 
 void exec_cache_trim(Cache *c)
 {
+    if (c->running) return;
     bool on = enabled(c);
     int64_t limit = on ? c->cx->knobs.value[KNOB_cache_size_limit] : 0;
     for (CacheEntry *e = c->ring.prev, *before; c->stats.bytes > limit && e != c->ring.next;
@@ -174,6 +181,8 @@ void exec_cache_trim(Cache *c)
 
 void exec_cache_clear(Cache *c)
 {
+    c->cleared = c->running > 0;
+    if (c->running) return;
     for (CacheEntry *e = c->ring.prev, *before; e != &c->ring; e = before) {
         before = e->prev;
         if (!e->holders) entry_free(c, e);
@@ -239,7 +248,7 @@ static CacheEntry *add(Cache *c, CacheKind kind, const void *key, size_t n, Prog
                        int64_t bytes, double seconds)
 {
     CacheEntry *old = find(c, kind, key, n, base_hash(0, key, n));
-    if (old && !old->holders) entry_free(c, old);
+    if (old && !old->holders && !c->running) entry_free(c, old);
     CacheEntry *e = entry_new(c, kind, key, n);
     if (!e) {
         exec_program_free(p);
@@ -266,7 +275,9 @@ int exec_cache_add(Cache *c, const void *key, size_t n, Program *p, int64_t byte
 CacheEntry *exec_cache_hold(Cache *c, const void *key, size_t n)
 {
     CacheEntry *e = look_up(c, CACHE_CAPTURED, key, n);
-    if (e) e->holders++;
+    if (!e) return NULL;
+    e->holders++;
+    e->dropped = false;
     return e;
 }
 
@@ -283,7 +294,24 @@ CacheEntry *exec_cache_add_held(Cache *c, const void *key, size_t n, Program *p,
 void exec_cache_release(Cache *c, CacheEntry *e, bool drop)
 {
     e->holders--;
-    if (!e->holders && (drop || !e->program)) entry_free(c, e);
+    e->dropped = !e->holders && (drop || !e->program);
+    c->dropped |= e->dropped;
+    if (c->running) return;
+    if (e->dropped) entry_free(c, e);
+    else exec_cache_trim(c);
+}
+
+void exec_cache_run_begin(Cache *c) { c->running++; }
+
+void exec_cache_run_end(Cache *c)
+{
+    if (--c->running) return;
+    for (CacheEntry *e = c->ring.prev, *before; c->dropped && e != &c->ring; e = before) {
+        before = e->prev;
+        if (e->dropped) entry_free(c, e);
+    }
+    c->dropped = false;
+    if (c->cleared) exec_cache_clear(c);
     else exec_cache_trim(c);
 }
 

@@ -31,6 +31,11 @@ void exec_cache_trim(Cache *c);                  /* the limit has changed */
 void exec_cache_free(Cache *c);
 CacheStats exec_cache_stats(const Cache *c);
 
+/* While a program of the cache runs, what it calls (a print) may use the cache; nothing is freed
+ * until the run ended. Runs may nest. */
+void exec_cache_run_begin(Cache *c);
+void exec_cache_run_end(Cache *c);
+
 /* NULL: not there. */
 Program *exec_cache_find(Cache *c, const void *key, size_t n);
 /* Takes p, made in so many seconds and holding so many bytes. SGL_ENOMEM: p is freed. */

@@ -25,6 +25,7 @@ typedef struct Prog {
     bool *assigned; /* by input */
     int rng;        /* its input, or -1 */
     bool dropped;   /* closed by hand: its memory is wanted back now */
+    bool running;   /* and perhaps printing, which is Lua code */
     bool *updated;  /* by argument: its new value is one of the last outputs */
     int nupdated;
     Tensor **wanted;     /* during a run: tensors whose values are needed */
@@ -68,6 +69,14 @@ static Prog *prog_open(lua_State *L)
     Prog *p = luaL_checkudata(L, 1, "sgl.program");
     if (!p->entry && !p->dynamic) host_raise(L, SGL_ECLOSED, NULL, "the program is closed");
     return p;
+}
+
+/* What a step prints is formatted by Lua, which may come back here. */
+static void check_idle(lua_State *L, const Prog *p, const char *doing)
+{
+    if (!p->running) return;
+    host_raise(L, SGL_ESTATE, NULL, "a program cannot be %s by what it prints while it runs",
+               doing);
 }
 
 static void prog_ready(lua_State *L, Host *h, Prog *p)
@@ -190,6 +199,7 @@ static int prog_run(lua_State *L)
     Host *h = host_of(L);
     Prog *p = prog_open(L);
     lua_settop(L, 2);
+    check_idle(L, p, "run");
     if (h->capture)
         return host_raise(L, SGL_ESTATE, NULL, "a program cannot run inside another capture");
     release(p->in, p->nin);
@@ -207,7 +217,11 @@ static int prog_run(lua_State *L)
         return host_throw(L, h);
     }
     h->running = L;
+    p->running = true;
+    exec_cache_run_begin(h->cache);
     int status = exec_run(p->program, p->in, p->out);
+    exec_cache_run_end(h->cache);
+    p->running = false;
     release(p->in, p->nin);
     if (status < 0) return host_throw(L, h);
     update_arguments(L, h, p);
@@ -346,13 +360,22 @@ static int prog_print(lua_State *L)
 
 static int prog_close(lua_State *L)
 {
-    prog_open(L)->dropped = true;
+    Prog *p = prog_open(L);
+    check_idle(L, p, "closed");
+    p->dropped = true;
     return prog_gc(L);
+}
+
+/* The end of a to-be-closed variable: it may have been closed by hand. */
+static int prog_leave(lua_State *L)
+{
+    const Prog *p = luaL_checkudata(L, 1, "sgl.program");
+    return p->entry ? prog_close(L) : 0;
 }
 
 static const luaL_Reg PROGRAM_META[] = {
     {"__gc", prog_gc},
-    {"__close", prog_gc},
+    {"__close", prog_leave},
     {NULL, NULL},
 };
 

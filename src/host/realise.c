@@ -168,7 +168,9 @@ static int job_run(Job *j, Host *h, int n, Tensor *const *list)
     Program *p = job_program(j, h);
     if (!p) return h->cx->err.code;
     h->segments++;
+    exec_cache_run_begin(h->cache);
     status = exec_run(p, j->in.at, j->out);
+    exec_cache_run_end(h->cache);
     return status < 0 ? status : job_store(j);
 }
 

@@ -17,7 +17,7 @@ enum { MOST_INSTANCES = 64 };
 
 typedef struct Instance {
     CacheEntry *entry; /* held */
-    int64_t *values; /* of the graph's symbols, in the order of Dynamic.symbols */
+    int64_t *values;   /* of the graph's symbols, in the order of Dynamic.symbols */
     uint64_t used;
 } Instance;
 

@@ -46,7 +46,8 @@ local function batched(op, a, b)
     return dims.shape_text(wide) == dims.shape_text(shape) and t
       or apply("broadcast", t, { dims = wide })
   end
-  return dot(widen(a, sa), widen(b, sb))
+  local wide = widen(b, sb)      -- the second first: see ir_elementwise
+  return dot(widen(a, sa), wide)
 end
 
 local function matmul(op, a, b)

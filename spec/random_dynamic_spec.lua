@@ -173,7 +173,8 @@ describe("random steps over symbolic sizes", function()
     for i = 1, math.max(20, math.floor(COUNT * engine.scale)) do
       local text = random_step()
       local ok, wrong = pcall(check, text)
-      assert(ok and not wrong, ("step %d of seed %d: %s\n%s"):format(i, seed, tostring(wrong), text))
+      assert(ok and not wrong,
+        ("step %d of seed %d: %s\n%s"):format(i, seed, tostring(wrong), text))
     end
   end)
 end)

@@ -3,8 +3,8 @@
  * In:   a static graph; for a run the storages of its inputs.
  * Out:  a program; for a run the storages of the outputs.
  * Holds: a run allocates only outputs, and those only while the caller still holds the ones of the
- *        run before, and the shared workspace where that is too small by now. Assigns that are not in place are copied after the last step, all from the
- *        values before any of these copies.
+ *        run before, and the shared workspace where that is too small by now. Assigns that are not
+ *        in place are copied after the last step, all from the values before any of these copies.
  */
 #include <stdio.h>
 #include <string.h>
@@ -110,7 +110,7 @@ static int allocate(Program *p)
     return p->buffers && p->kept ? SGL_OK : out_of_memory(p);
 }
 
-/* Takes the workspace: the arena, behind it what the backend needs. Ended by exec_workspace_give. */
+/* Takes the workspace: the arena, behind it what the backend needs. exec_workspace_give ends it. */
 static int enter(Program *p)
 {
     const Schedule *s = p->schedule;

@@ -24,6 +24,7 @@ typedef struct Instance {
 struct Dynamic {
     Cache *cache; /* borrowed */
     Graph *graph;
+    Str text; /* of it, for the keys of its programs */
     DimGuards guards;
     int *symbols, nsymbol; /* declared symbols of the graph */
     Instance at[MOST_INSTANCES];
@@ -162,7 +163,7 @@ Dynamic *host_dynamic_new(Host *h, Graph *g, DimGuards *guards)
     d->graph = g;
     d->guards = *guards;
     *guards = (DimGuards){0};
-    if (find_symbols(d) == SGL_OK) return d;
+    if (find_symbols(d) == SGL_OK && host_cache_text(g, &d->text) == SGL_OK) return d;
     host_dynamic_free(d, true);
     return NULL;
 }
@@ -180,6 +181,7 @@ void host_dynamic_free(Dynamic *d, bool drop)
     while (d->n) instance_drop(d, d->n - 1, drop);
     base_mem_free(d->symbols);
     base_mem_free(d->guards.at);
+    base_str_free(&d->text);
     ir_graph_free(d->graph);
     base_mem_free(d);
 }
@@ -226,6 +228,17 @@ static Instance *instance_find(Dynamic *d, const int64_t *values)
     return NULL;
 }
 
+typedef struct Bound {
+    const Graph *graph;
+    const int64_t *values;
+} Bound;
+
+static Graph *bind(const CacheRecipe *r)
+{
+    const Bound *b = r->arg;
+    return ir_bind(b->graph, b->values);
+}
+
 static Instance *instance_add(Host *h, Dynamic *d, const int64_t *values)
 {
     double start = base_clock();
@@ -235,8 +248,9 @@ static Instance *instance_add(Host *h, Dynamic *d, const int64_t *values)
         return NULL;
     }
     for (int k = 0; k < d->nsymbol; k++) own[k] = values[d->symbols[k]];
-    Graph *bound = ir_bind(d->graph, values);
-    CacheEntry *entry = bound ? host_cache_captured(h, bound) : NULL;
+    Bound bound = {d->graph, values};
+    CacheRecipe r = {&d->text, own, d->nsymbol, bind, &bound};
+    CacheEntry *entry = host_cache_captured(h, &r);
     if (!entry) {
         base_mem_free(own);
         return NULL;

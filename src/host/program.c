@@ -412,6 +412,24 @@ static Prog *prog_new(lua_State *L, Host *h, const Capture *c)
     return p;
 }
 
+static Graph *graph_itself(const CacheRecipe *r)
+{
+    Graph **at = r->arg, *g = *at;
+    *at = NULL;
+    return g;
+}
+
+/* Takes g. */
+static CacheEntry *entry_of(Host *h, Graph *g)
+{
+    Str text = {0};
+    CacheRecipe r = {.text = &text, .graph = graph_itself, .arg = &g};
+    CacheEntry *e = host_cache_text(g, &text) < 0 ? NULL : host_cache_captured(h, &r);
+    base_str_free(&text);
+    ir_graph_free(g);
+    return e;
+}
+
 int host_program_push(lua_State *L, Host *h, Capture *c, int states)
 {
     Prog *p = prog_new(L, h, c);
@@ -434,6 +452,6 @@ int host_program_push(lua_State *L, Host *h, Capture *c, int states)
         p->dynamic = host_dynamic_new(h, g, &c->sizes);
         return p->dynamic ? 1 : host_throw(L, h);
     }
-    p->entry = host_cache_captured(h, g);
+    p->entry = entry_of(h, g);
     return p->entry ? 1 : host_throw(L, h);
 }

@@ -3,8 +3,8 @@
  * Out:  kern_reduce_table_<ISA>, by operation and type of register.
  * Holds: the orders of rules N2 and N3 (kernel.h): `lanes` and `column` combine upwards, `fold`
  *        halves 32 lanes five times. A sum starts from -0, the one number that adding changes no
- *        other by, so the sum of one element is that element. The combining expressions are those of the binary ops, so a
- *        NaN wins in max and min and stays.
+ *        other by, so the sum of one element is that element. The combining expressions are those
+ *        of the binary ops, so a NaN wins in max and min and stays.
  */
 /* Nobody reads the flags of floating-point exceptions. Results stay the same, but loops with
  * conditions become vectors. */

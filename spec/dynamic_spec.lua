@@ -392,7 +392,7 @@ describe("a size that Lua would take for something else", function()
     { "a 'for' loop", function(x) for _ = 1, x.shape[1] do x = x + 1 end return x end },
     { "a 'for' loop", function(x) for _ = x.shape[1], 1, -1 do x = x + 1 end return x end },
     { "the key of a table", function(x) return ({ x * 2, x * 3 })[x.shape[1]] or x end },
-    { "the key of a table", function(x) local t = {} t[x.shape[1]] = 2 return x end },
+    { "the key of a table", function(x) local t = {} t[x.shape[1]] = 2 return x * #t end },
     { "type of", function(x) return type(x.shape[1]) == "number" and x * 2 or x end },
     { "math.type of", function(x) return math.type(x.shape[1]) and x * 2 or x end },
     { "math.floor of", function(x) return x * math.floor(x.shape[1]) end },

@@ -78,6 +78,33 @@ describe("a step that breaks", function()
     assert.is_true(same(train(false), train(true)))
   end)
 
+  it("is not captured again for what it changes itself", function()
+    local count, x = 0, sgl.ones(2)
+    local step = sgl.compile(function(v)
+      count = count + 1
+      if count % 10 == 0 then return v:sum():item() end
+      return v * count
+    end, { fullgraph = false, max_recaptures = 2 })
+    for i = 1, 30 do
+      local result = step(x)
+      if i % 10 > 0 then assert.are.same({ i + 0.0, i + 0.0 }, result:tolist()) end
+    end
+    assert.are.equal(30, count)
+    assert.are.equal(1, #step:programs())
+  end)
+
+  it("does not write twice: with effects = 'once', a break after a write is an error", function()
+    local count = 0
+    local step = sgl.compile(function(v)
+      count = count + 1
+      return v * v:sum():item()
+    end, { fullgraph = false, effects = "once" })
+    local e = support.error_of(step, sgl.ones(2))
+    assert.matches("wrote to what was there before, then broke: item", e.message)
+    assert.matches("without effects = 'once'", e.hint)
+    assert.are.equal(1, count)
+  end)
+
   it("counts segments, and is captured again when what it read allows it", function()
     local cfg = { peek = true }
     local step = sgl.compile(function(x)

@@ -86,7 +86,7 @@ local SCRIPTS = {
     local meta = { __index = { k = 2 } }
     local o = setmetatable({}, meta)
     return function(x) return x * o.k end, function() meta.__index = { k = 3 } end
-  end, "__index is another table$" },
+  end, "^__index of the metatable of %a+ is another table$" },
   { "a field that is inherited", function()
     local class = { k = 2 }
     local o = setmetatable({}, { __index = class })
@@ -110,12 +110,12 @@ local SCRIPTS = {
     local meta = { __add = function() return 2 end }
     local o = setmetatable({}, meta)
     return function(x) return x * (o + 1) end, function() meta.__add = function() return 3 end end
-  end, "__add changed from the function" },
+  end, "^__add of the metatable of %a+ changed from the function" },
   { "__call and __len", function()
     local meta = { __call = function() return 2 end, __len = function() return 5 end }
     local o = setmetatable({}, meta)
     return function(x) return x * o() * #o end, function() meta.__len = function() return 3 end end
-  end, "__len changed from the function" },
+  end, "^__len of the metatable of %a+ changed from the function" },
   { "rawget", function()
     local o = { k = 2 }
     return function(x) return x * rawget(o, "k") end, function() o.k = 3 end

@@ -37,7 +37,8 @@ local function identity(v)
 end
 
 -- A walk over the arguments: `key` collects the signature, `leaves` the run-time inputs, `names`
--- what they are called. Returns a plan from which `rebuild` makes the value again.
+-- what they are called, `seen` the plans of tables: one that comes twice is one table in the step.
+-- Returns a plan from which `rebuild` makes the value again.
 local function flatten(v, walk, name, depth, spec)
   local key = walk.key
   if is_tensor(v) or type(v) == "number" then
@@ -58,38 +59,51 @@ local function flatten(v, walk, name, depth, spec)
         name, MOST_DEPTH))
     end
     local items = {}
+    local plan, seen = { items = items }, walk.seen or {}
+    walk.seen = seen
+    if seen[v] then
+      key[#key + 1] = "=" .. seen[v].number
+      return seen[v]
+    end
+    seen.n = (seen.n or 0) + 1
+    seen[v], plan.number = plan, seen.n
     key[#key + 1] = "{"
     for i, k in ipairs(tree.sorted_keys("compile", v)) do
       key[#key + 1] = ("%q="):format(k)
       items[i] = { k, flatten(v[k], walk, name .. "." .. k, depth + 1, dynamic.below(spec, k)) }
     end
     key[#key + 1] = "}"
-    return { items = items }
+    return plan
   end
   key[#key + 1] = (v == nil or type(v) == "boolean") and tostring(v)
     or type(v) == "string" and ("%q"):format(v) or "@" .. identity(v)
   return { value = v }
 end
 
-local function rebuild(plan, leaves)
+-- `made` holds the tables by plan.
+local function rebuild(plan, leaves, made)
   if plan.leaf then return leaves[plan.leaf] end
   if not plan.items then return plan.value end
+  if made[plan] then return made[plan] end
   local result = {}
-  for _, item in ipairs(plan.items) do result[item[1]] = rebuild(item[2], leaves) end
+  made[plan] = result
+  for _, item in ipairs(plan.items) do result[item[1]] = rebuild(item[2], leaves, made) end
   return result
 end
 
 -- The returned values as a plan over the tensors in them, which become the program's outputs.
-local function collect(v, outputs, depth)
+local function collect(v, outputs, depth, seen)
   if is_tensor(v) then
     outputs[#outputs + 1] = v
     return { leaf = #outputs }
   elseif is_plain(v) and depth <= MOST_DEPTH then
+    if seen[v] then return seen[v] end
     local items = {}
+    seen[v] = { items = items }
     for i, k in ipairs(tree.sorted_keys("compile", v)) do
-      items[i] = { k, collect(v[k], outputs, depth + 1) }
+      items[i] = { k, collect(v[k], outputs, depth + 1, seen) }
     end
-    return { items = items }
+    return seen[v]
   end
   return { value = v }
 end
@@ -142,11 +156,12 @@ end
 local function capture(self, entry, walk, plans)
   local returned
   local function step(...)
-    local leaves, arguments, outputs = { ... }, {}, {}
-    for i = 1, #plans do arguments[i] = rebuild(plans[i], leaves) end
+    local leaves, arguments, outputs, made, seen = { ... }, {}, {}, {}, {}
+    for i = 1, #plans do arguments[i] = rebuild(plans[i], leaves, made) end
+    for _, result in pairs(made) do core.given(result) end
     local results = table.pack(self.fn(table.unpack(arguments, 1, #plans)))
     returned = { n = results.n }
-    for i = 1, results.n do returned[i] = collect(results[i], outputs, 1) end
+    for i = 1, results.n do returned[i] = collect(results[i], outputs, 1, seen) end
     return outputs
   end
   local function note(held) entry.guards = held end
@@ -174,7 +189,11 @@ local function capture_or_break(self, key, walk, plans, reason)
   if fine then return keep(self, key, entry) end
   local record = breaks.record(e)
   if not record or self.strict or not entry.guards then error(e, 0) end
-  core.guards_done(entry.guards)
+  if core.guards_done(entry.guards) then
+    raise("SGL_ESTATE", ("compile: %s wrote to what was there before, then broke: %s"):format(
+      self.name, record.reason),
+      "without effects = 'once' it runs in segments, and writes at each run")
+  end
   entry.broken = coverage.broke(self, record)
   return keep(self, key, entry)
 end
@@ -252,6 +271,7 @@ local function is_scalar(v) return is_tensor(v) and v.ndim == 0 end
 local function run_broken(self, entry, ...)
   entry.runs = entry.runs + 1
   local results = coverage.segmented(self, self.fn, ...)
+  if entry.runs == 1 then core.guards_settle(entry.guards) end
   compile.last = is_scalar(results[1]) and results[1] or nil
   return table.unpack(results, 1, results.n)
 end
@@ -278,9 +298,9 @@ function Compiled:__call(...)
   local returned = entry.returned
   self.seconds = self.seconds + (clock() - started)
   compile.last = outputs[1] and outputs[1].ndim == 0 and outputs[1] or nil
-  if returned.n == 1 then return rebuild(returned[1], outputs) end
-  local results = {}
-  for i = 1, returned.n do results[i] = rebuild(returned[i], outputs) end
+  if returned.n == 1 then return rebuild(returned[1], outputs, {}) end
+  local results, made = {}, {}
+  for i = 1, returned.n do results[i] = rebuild(returned[i], outputs, made) end
   return table.unpack(results, 1, returned.n)
 end
 
@@ -365,6 +385,9 @@ api.method(Compiled, "close", {
   doc = "Frees the programs. The object cannot be called again.",
 }, function(self)
   check_open(self)
+  if core.capturing() then
+    raise("SGL_ESTATE", "close: not inside sgl.compile", "close it after the step")
+  end
   for _, entry in ipairs(self.order) do
     if entry.program then entry.program:close() end
   end

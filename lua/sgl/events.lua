@@ -67,6 +67,13 @@ local function update()
   core.on_graph(listeners[GRAPH] and deliver_graph)
 end
 
+-- Whoever listens is told of every step, so this is no part of one.
+local function check_outside(what)
+  if core.capturing() then
+    raise("SGL_ESTATE", what .. ": not inside sgl.compile", "call it before the step")
+  end
+end
+
 local Listener = {}
 
 api.class(api.root, "Listener", {
@@ -83,6 +90,7 @@ api.method(Listener, "off", {
   doc = "Ends the listening. Once it is off, nothing more happens.",
 }, function(self)
   if not self.open then return end
+  check_outside "off"
   self.open = false
   local others = {}
   for _, listener in ipairs(listeners[self.event]) do
@@ -96,6 +104,7 @@ api.method(Listener, "close", { doc = "The same as off." }, Listener.off)
 Listener.__close = Listener.off
 
 local function listen(event, fn)
+  check_outside "on"
   local listener = setmetatable(
     { event = event, fn = fn, calls = 0, errors = 0, open = true }, Listener)
   local list = table.move(listeners[event] or {}, 1, #(listeners[event] or {}), 1, {})

@@ -22,7 +22,7 @@ local function reached_from(list)
     local kind = type(v)
     if kind == "table" or kind == "function" or kind == "userdata" then
       if g.kind == "upvalue" and g.name ~= "_ENV" then from[v] = g end
-      if g.kind == "field" or g.kind == "upvalue" then from[v] = from[v] or g end
+      if g.kind ~= "length" and g.kind ~= "keys" then from[v] = from[v] or g end
       local behind = guards.fields(v)
       if behind then from[behind] = from[behind] or from[v] end
     end
@@ -51,7 +51,9 @@ function path_of(g, from, names, depth)
   if g.kind == "length" then return "#" .. base end
   if g.kind == "metatable" then return "the metatable of " .. base end
   if g.kind == "keys" then return "the number of keys of " .. base end
+  if g.kind == "values" then return "the values of " .. base end
   if type(g.key) == "string" and g.key:find "^[%a_][%w_]*$" then
+    if base:find "^the metatable of " then return ("%s of %s"):format(g.key, base) end
     return base == "" and g.key or base .. "." .. g.key
   end
   local key = type(g.key) == "string" and ("%q"):format(g.key) or tostring(g.key)
@@ -75,8 +77,12 @@ function guards.reason(held, number, names)
   local list = core.guards_list(held)
   local g, now = list[number], core.guards_now(held, number)
   local before, after = value_words(g.value), value_words(now)
-  local change = before == after and ("is another %s"):format(before:gsub("^an? ", ""))
-    or ("changed from %s to %s"):format(before, after)
+  local change = ("changed from %s to %s"):format(before, after)
+  if g.kind == "values" then
+    change = "changed"
+  elseif before == after then
+    change = "is another " .. (type(now) == "function" and "function" or before:gsub("^an? ", ""))
+  end
   return path_of(g, reached_from(list), names or {}, 1) .. " " .. change
 end
 

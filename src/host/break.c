@@ -134,6 +134,15 @@ void host_break_remember(lua_State *L, Host *h)
     step->broken = true;
 }
 
+/* The step broke already; what runs of it since, handlers and closing variables, adds nothing. */
+static int again(lua_State *L, Host *h)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, host_capture_step(h->capture));
+    lua_getfield(L, -1, "broken");
+    host_watch_unwind(L);
+    return lua_error(L);
+}
+
 int host_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what, ...)
 {
     lua_Debug ar;
@@ -142,6 +151,7 @@ int host_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char 
         host_capture_step(h->capture)->watch.failed) /* what is new and what is old is not known */
         return host_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
     luaL_checkstack(L, LUA_MINSTACK, "a break");
+    if (h->capture && host_capture_step(h->capture)->broken) return again(L, h);
     push_row(L, reason);
     int row = lua_gettop(L);
     va_start(ap, what);

@@ -50,6 +50,36 @@ bool host_capture_holds(const Capture *c, const Tensor *t)
     return c != NULL;
 }
 
+bool host_capture_changed(const Capture *c, const Tensor *t)
+{
+    uint64_t place;
+    for (; c; c = c->outer)
+        if (base_map_get(&c->state_of, (uintptr_t)t, &place) &&
+            c->states.at[place].now != c->states.at[place].input)
+            return true;
+    return false;
+}
+
+bool host_capture_made(Capture *c, const Tensor *t)
+{
+    return t->id >= host_capture_step(c)->first_id;
+}
+
+void host_capture_read(lua_State *L, Capture *c, int arg, const Tensor *t)
+{
+    Capture *step = host_capture_step(c);
+    if (!host_capture_made(c, t) && step->watch.guards)
+        host_guard_values(L, step->watch.guards, arg);
+}
+
+const CapturedArg *host_capture_argument(const Capture *c, const Tensor *t)
+{
+    while (c && c->outer) c = c->outer;
+    for (int i = 0; c && i < c->nargs; i++)
+        if (c->args[i].tensor == t) return &c->args[i];
+    return NULL;
+}
+
 /* A hook of on_graph_capture may capture in turn: then the backend is capturing already. */
 static void watch_begin(lua_State *L, Host *h, Capture *c)
 {
@@ -215,6 +245,7 @@ static void push_argument(lua_State *L, Host *h, Capture *c, int i)
     else if (lua_type(L, -1) != LUA_TNUMBER)
         host_raise(L, SGL_EARG, NULL, "capture: argument %d must be a tensor or a number, got %s",
                    i, host_kind(L, -1));
+    else c->args[i - 1].number = true;
     take_sizes(L, 7, i, &s);
     const char *name = NULL;
     if (lua_istable(L, 3) && lua_rawgeti(L, 3, i) == LUA_TSTRING) name = lua_tostring(L, -1);
@@ -261,6 +292,7 @@ Capture *host_capture_new(lua_State *L, Host *h)
     Capture *c = lua_newuserdatauv(L, sizeof *c, 0);
     memset(c, 0, sizeof *c);
     c->host = h;
+    c->first_id = host_tensor_id();
     host_class(L, "sgl.capture", CAPTURE_META, NULL, 0);
     lua_setmetatable(L, -2);
     host_own(h, &c->owned, capture_end);
@@ -346,6 +378,17 @@ static int capture(lua_State *L)
     return 2;
 }
 
+/* core.given(table) -> table: it stands for one among the arguments. The step may read it; a write
+ * would not reach the table that was passed. */
+static int given(lua_State *L)
+{
+    Capture *c = host_of(L)->capture;
+    lua_settop(L, 1);
+    if (c && !base_map_set(&host_capture_step(c)->watch.given, (uintptr_t)lua_topointer(L, 1), 1))
+        host_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
+    return 1;
+}
+
 static int capturing(lua_State *L)
 {
     lua_pushboolean(L, host_of(L)->capture != NULL);
@@ -355,5 +398,6 @@ static int capturing(lua_State *L)
 const luaL_Reg HOST_CAPTURE[] = {
     {"capture", capture},
     {"capturing", capturing},
+    {"given", given},
     {NULL, NULL},
 };

@@ -24,6 +24,7 @@ typedef struct CapturedState {
 typedef struct CapturedArg {
     Tensor *tensor;
     bool assigned;
+    bool number; /* for a number of Lua */
     int same;
 } CapturedArg;
 
@@ -49,6 +50,7 @@ typedef struct Capture {
     Map state_of;              /* address of a tensor: its place in states */
     Node *rng;                 /* the hidden input {seed, counter}; NULL: nothing was drawn */
     int streams;               /* drawn so far */
+    uint64_t first_id; /* of tensors made inside, or a smaller one */
     int nargs;
     CapturedArg *args;
     SrcPos start; /* of the user's function; file NULL: unknown */
@@ -73,6 +75,14 @@ Node *host_capture_effect(Capture *c);           /* the last effect, or where th
 int host_capture_stream(Capture *c);             /* the next stream, unique in the step */
 Capture *host_capture_new(lua_State *L, Host *h);       /* pushes it, and the list of its states */
 void host_capture_off(lua_State *L, Capture *c);
+/* Does the capture give the tensor from outside another value? */
+bool host_capture_changed(const Capture *c, const Tensor *t);
+/* Was t made inside? */
+bool host_capture_made(Capture *c, const Tensor *t);
+/* The values of the tensor t at `arg` are read now: unless it was made inside, they are guarded. */
+void host_capture_read(lua_State *L, Capture *c, int arg, const Tensor *t);
+/* The argument of the step that t stands for; NULL: none. */
+const CapturedArg *host_capture_argument(const Capture *c, const Tensor *t);
 /* The capture of the whole step that c is a block of. */
 Capture *host_capture_step(Capture *c);
 /* Is t made or stood for in c or in a capture around it? */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "host/guard.h"
+#include "host/tensor.h"
 
 typedef struct Value {
     int type;
@@ -30,6 +31,7 @@ struct Guards {
     int slots;
     uint64_t version; /* of all objects when the slow ones were last found to hold */
     bool done;
+    bool wrote; /* the capture wrote to what was there before */
 };
 
 static const char CLASS[] = "sgl.guards";
@@ -120,6 +122,20 @@ void host_guard_add(lua_State *L, Guards *g, GuardKind kind, int at, const void 
     lua_settop(L, key - 1);
 }
 
+static void push_values(lua_State *L, Host *h, int at)
+{
+    const Tensor *t = host_tensor_at(L, h, at);
+    lua_pushinteger(L, t && t->life == TENSOR_ALIVE ? (lua_Integer)t->id : -1);
+}
+
+void host_guard_values(lua_State *L, Guards *g, int at)
+{
+    at = lua_absindex(L, at);
+    lua_pushnil(L);
+    push_values(L, g->host, at);
+    host_guard_add(L, g, GUARD_VALUES, at, NULL, false);
+}
+
 int host_guards_count(const Guards *g) { return g->fast.n + g->slow.n; }
 
 static int by_container(const void *a, const void *b)
@@ -169,7 +185,7 @@ static lua_Integer count_keys(lua_State *L, int t)
 }
 
 /* Pushes what is now at the guard's place; `container` holds the container. */
-static void push_now(lua_State *L, const Guard *q, int anchor, int container)
+static void push_now(lua_State *L, Host *h, const Guard *q, int anchor, int container)
 {
     switch ((GuardKind)q->kind) {
     case GUARD_FIELD:
@@ -187,6 +203,9 @@ static void push_now(lua_State *L, const Guard *q, int anchor, int container)
         return;
     case GUARD_KEYS:
         lua_pushinteger(L, count_keys(L, container));
+        return;
+    case GUARD_VALUES:
+        push_values(L, h, container);
     }
 }
 
@@ -203,7 +222,7 @@ static bool is_same(lua_State *L, const Guard *q, int anchor)
 }
 
 /* Index of the first guard of a list that fails, or -1. Stack: anchor, container. */
-static int first_failing(lua_State *L, const Guard *list, int n, int anchor)
+static int first_failing(lua_State *L, Host *h, const Guard *list, int n, int anchor)
 {
     int container = anchor + 1, fetched = 0;
     for (int i = 0; i < n; i++) {
@@ -213,25 +232,25 @@ static int first_failing(lua_State *L, const Guard *list, int n, int anchor)
             lua_replace(L, container);
             fetched = q->container;
         }
-        push_now(L, q, anchor, container);
+        push_now(L, h, q, anchor, container);
         if (!is_same(L, q, anchor)) return i;
         lua_settop(L, container);
     }
     return -1;
 }
 
-/* Drops guards that fail already: of places that the step itself wrote to. */
+/* Drops guards that fail already: of places that the step itself wrote to. The anchor is on the
+ * top; pops it. */
 static void drop_failing(lua_State *L, Guards *g)
 {
-    int top = lua_gettop(L), i;
-    lua_rawgetp(L, LUA_REGISTRYINDEX, g);
+    int top = lua_gettop(L) - 1, i;
     lua_pushnil(L);
-    while ((i = first_failing(L, g->fast.at, g->fast.n, top + 1)) >= 0) {
+    while ((i = first_failing(L, g->host, g->fast.at, g->fast.n, top + 1)) >= 0) {
         for (; i + 1 < g->fast.n; i++) g->fast.at[i] = g->fast.at[i + 1];
         g->fast.n--;
         lua_settop(L, top + 2);
     }
-    while ((i = first_failing(L, g->slow.at, g->slow.n, top + 1)) >= 0) {
+    while ((i = first_failing(L, g->host, g->slow.at, g->slow.n, top + 1)) >= 0) {
         for (; i + 1 < g->slow.n; i++) g->slow.at[i] = g->slow.at[i + 1];
         g->slow.n--;
         lua_settop(L, top + 2);
@@ -239,11 +258,16 @@ static void drop_failing(lua_State *L, Guards *g)
     lua_settop(L, top);
 }
 
+void host_guards_wrote(Guards *g) { g->wrote = true; }
+
 void host_guards_done(lua_State *L, Guards *g, bool settle)
 {
     if (g->fast.n) qsort(g->fast.at, (size_t)g->fast.n, sizeof *g->fast.at, by_container);
     if (g->slow.n) qsort(g->slow.at, (size_t)g->slow.n, sizeof *g->slow.at, by_container);
-    if (settle) drop_failing(L, g);
+    if (settle) {
+        lua_rawgetp(L, LUA_REGISTRYINDEX, g);
+        drop_failing(L, g);
+    }
     if (!vec_reserve(&g->failures, host_guards_count(g) + 1)) no_memory(L);
     while (g->failures.n < host_guards_count(g)) g->failures.at[g->failures.n++] = 0;
     base_map_free(&g->slot_of);
@@ -252,11 +276,22 @@ void host_guards_done(lua_State *L, Guards *g, bool settle)
     g->version = g->host->version;
 }
 
-/* core.guards_done(guards): of a capture that broke */
+/* core.guards_done(guards) -> did it write? Of a capture that broke. */
 static int guards_done(lua_State *L)
 {
     Guards *g = luaL_checkudata(L, 1, CLASS);
     if (!g->done) host_guards_done(L, g, false);
+    lua_pushboolean(L, g->wrote);
+    return 1;
+}
+
+/* core.guards_settle(guards): of a step that runs as Lua. What it changes itself says nothing of
+ * whether it would break again. */
+static int guards_settle(lua_State *L)
+{
+    Guards *g = luaL_checkudata(L, 1, CLASS);
+    lua_getiuservalue(L, 1, 1);
+    drop_failing(L, g);
     return 0;
 }
 
@@ -268,9 +303,9 @@ static int guards_check(lua_State *L)
     lua_settop(L, 1);
     lua_getiuservalue(L, 1, 1);
     lua_pushnil(L);
-    int failing = first_failing(L, g->fast.at, g->fast.n, 2);
+    int failing = first_failing(L, g->host, g->fast.at, g->fast.n, 2);
     if (failing < 0 && g->version != g->host->version) {
-        failing = first_failing(L, g->slow.at, g->slow.n, 2);
+        failing = first_failing(L, g->host, g->slow.at, g->slow.n, 2);
         if (failing < 0) g->version = g->host->version;
         else failing += g->fast.n;
     }
@@ -287,7 +322,8 @@ static const Guard *guard_at(const Guards *g, int i)
     return i < g->fast.n ? &g->fast.at[i] : &g->slow.at[i - g->fast.n];
 }
 
-static const char *const KIND_NAMES[] = {"field", "upvalue", "length", "metatable", "keys"};
+static const char *const KIND_NAMES[] = {"field",     "upvalue", "length",
+                                         "metatable", "keys",    "values"};
 
 /* core.guards_list(guards) -> list of { kind, container, key, name, value, failures }; name is that
  * of an upvalue. */
@@ -333,7 +369,7 @@ static int guards_now(lua_State *L)
     lua_settop(L, 2);
     lua_getiuservalue(L, 1, 1);
     lua_rawgeti(L, 3, q->container);
-    push_now(L, q, 3, 4);
+    push_now(L, g->host, q, 3, 4);
     return 1;
 }
 
@@ -355,11 +391,8 @@ static int versioned(lua_State *L)
 }
 
 const luaL_Reg HOST_GUARD[] = {
-    {"guards_check", guards_check},
-    {"guards_done", guards_done},
-    {"guards_list", guards_list},
-    {"guards_now", guards_now},
-    {"touch", touch},
-    {"versioned", versioned},
-    {NULL, NULL},
+    {"guards_check", guards_check},   {"guards_done", guards_done},
+    {"guards_settle", guards_settle}, {"guards_list", guards_list},
+    {"guards_now", guards_now},       {"touch", touch},
+    {"versioned", versioned},         {NULL, NULL},
 };

@@ -14,15 +14,20 @@ typedef enum GuardKind {
     GUARD_LENGTH,  /* # of a table without metamethods */
     GUARD_META,    /* metatable */
     GUARD_KEYS,    /* number of keys */
+    GUARD_VALUES,  /* of a tensor: which they are, by a number */
 } GuardKind;
 
 typedef struct Guards Guards;
 
 Guards *host_guards_new(lua_State *L, Host *h); /* pushes it */
+/* The values of a tensor, which stands at `at`. */
+void host_guard_values(lua_State *L, Guards *g, int at);
 /* Takes key and value from the top of the stack; `at` is the container. For an upvalue, `id` is
  * its identity, and the key is its number. */
 void host_guard_add(lua_State *L, Guards *g, GuardKind kind, int at, const void *id, bool slow);
 int host_guards_count(const Guards *g);
+/* The step wrote to what was there before. */
+void host_guards_wrote(Guards *g);
 /* Nothing is added from now on. With `settle`, guards that fail already are dropped. */
 void host_guards_done(lua_State *L, Guards *g, bool settle);
 

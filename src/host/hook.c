@@ -106,6 +106,85 @@ void host_watch_unwind(lua_State *L)
     if (host_watching(L) && lua_getstack(L, 0, &ar)) watching->unwinding = ar.i_ci;
 }
 
+/* Is an error caught inside the step, so that no handler from outside is called? */
+static bool is_protected(lua_State *L, const Watch *w)
+{
+    lua_Debug up;
+    const char *name;
+    for (int level = 1; lua_getstack(L, level, &up); level++) {
+        if (up.i_ci == w->base) return false;
+        lua_getinfo(L, "f", &up);
+        lua_CFunction c = lua_tocfunction(L, -1);
+        lua_pop(L, 1);
+        if (c && host_purity_of(w->host, c, &name) == C_PROTECT) return true;
+    }
+    return true; /* another coroutine */
+}
+
+/* Functions that call only metamethods: what they seem to call with a text, handles an error. */
+static bool calls_nothing(const Watch *w, lua_CFunction c)
+{
+    static const bool CALLS[] = {[C_UNKNOWN] = true,
+                                 [C_GSUB] = true,
+                                 [C_PROTECT] = true,
+                                 [C_RESUME] = true,
+                                 [C_REQUIRE] = true};
+    const char *name;
+    Purity purity = host_purity_of(w->host, c, &name);
+    return purity >= sizeof CALLS || !CALLS[purity];
+}
+
+/* Does the instruction of the frame below call what now runs? Its function then stands in the
+ * register that the instruction names, where the frame's own values end. */
+static bool is_called(lua_State *L, lua_Debug *below)
+{
+    enum { VM_CALL = 68, VM_TAILCALL = 69, VM_TFORCALL = 76, TFOR_FUNCTION = 4 };
+    Instruction i = host_hook_instruction(below);
+    int op = (int)(i & 0x7f), reg = (int)(i >> 7 & 0xff);
+    if (op != VM_CALL && op != VM_TAILCALL && op != VM_TFORCALL) return false;
+    if (op == VM_TFORCALL) reg += TFOR_FUNCTION;
+    if (!lua_getlocal(L, below, reg + 1)) return true;
+    lua_pop(L, 1);
+    return false;
+}
+
+/* Is the function on the top, whose call event this is, a message handler from outside? Lua calls
+ * it at the place of the error, with the error alone; metamethods get two arguments or more. */
+static bool is_handler(lua_State *L, lua_Debug *ar, const Watch *w)
+{
+    lua_Debug below;
+    bool known = w->handler && lua_topointer(L, -1) == w->handler;
+    if (!known && !lua_iscfunction(L, -1)) return false;
+    lua_getinfo(L, "r", ar);
+    if ((!known && ar->ntransfer != 1) || !lua_getstack(L, 1, &below)) return false;
+    lua_getinfo(L, "f", &below);
+    lua_CFunction c = lua_tocfunction(L, -1);
+    lua_pop(L, 1);
+    if (c ? !known && (!lua_isstring(L, 1) || !calls_nothing(w, c)) : is_called(L, &below))
+        return false;
+    return !is_protected(L, w);
+}
+
+/* The handler of the innermost xpcall around the capture. */
+static const void *outer_handler(lua_State *L, const Host *h)
+{
+    lua_Debug up;
+    const char *name;
+    const void *handler = NULL;
+    for (int level = 0; lua_getstack(L, level, &up); level++) {
+        lua_getinfo(L, "f", &up);
+        lua_CFunction c = lua_tocfunction(L, -1);
+        lua_pop(L, 1);
+        if (!c || host_purity_of(h, c, &name) != C_PROTECT) continue;
+        if (lua_getlocal(L, &up, 2)) {
+            if (!strcmp(name, "xpcall")) handler = lua_topointer(L, -1);
+            lua_pop(L, 1);
+        }
+        break;
+    }
+    return handler;
+}
+
 /* Does the frame stand above the one that raises? Once one does not, the error was caught. */
 static bool is_unwinding(Watch *w, const lua_Debug *ar)
 {
@@ -246,12 +325,14 @@ static void hook(lua_State *L, lua_Debug *ar)
     int top = lua_gettop(L);
     lua_getinfo(L, "f", ar);
     bool native = lua_iscfunction(L, -1);
-    if (native) {
+    if (is_handler(L, ar, w)) {
+        w->unwinding = ar->i_ci;
+    } else if (native) {
         frame_forget_tail(w, ar->i_ci);
         host_hook_call(L, ar, w);
     }
     lua_settop(L, top);
-    if (!native) frame_enter(L, ar, w, ar->event == LUA_HOOKTAILCALL);
+    if (!native && !w->unwinding) frame_enter(L, ar, w, ar->event == LUA_HOOKTAILCALL);
 }
 
 void host_hook_thread(lua_State *L, Watch *w, lua_State *thread)
@@ -265,6 +346,9 @@ void host_watch_on(lua_State *L, Watch *w, Host *h, Guards *g, bool once)
 {
     *w = (Watch){.host = h, .guards = g, .once = once, .outer = watching, .on = true};
     w->registry = lua_topointer(L, LUA_REGISTRYINDEX);
+    lua_Debug ar;
+    if (lua_getstack(L, 0, &ar)) w->base = ar.i_ci;
+    w->handler = outer_handler(L, h);
     w->alloc = lua_getallocf(L, &w->alloc_data);
     w->old_hook = lua_gethook(L);
     w->old_mask = lua_gethookmask(L);
@@ -302,6 +386,8 @@ void host_watch_free(Watch *w)
     vec_free(&w->threads);
     base_map_free(&w->fresh);
     base_map_free(&w->internal);
+    base_map_free(&w->given);
+    base_map_free(&w->walked);
     base_map_free(&w->frame_of);
     base_map_free(&w->code_of);
 }

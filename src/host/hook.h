@@ -37,10 +37,14 @@ typedef struct Watch {
     int old_mask, old_count;
     Map fresh;             /* addresses of objects born since it began */
     Map internal;          /* tables of the library */
+    Map given;             /* tables that stand for arguments: born inside, but not the step's */
+    Map walked;            /* tables whose keys were counted, and those read with all below */
     Map frame_of, code_of; /* CallInfo: index in frames; first instruction: index in codes */
     VEC(Frame) frames;
     VEC(Code) codes;
     VEC(lua_State *) threads; /* that were given the hook; anchored by the guards' list */
+    const void *base;         /* CallInfo of the capture itself */
+    const void *handler;      /* message handler set outside, by xpcall; NULL: not known */
     const void *unwinding;    /* CallInfo of what raises an error: handlers run above it */
     const void *last;         /* CallInfo of the last frame looked up, and its index */
     int last_frame;
@@ -61,6 +65,9 @@ Host *host_watching(lua_State *L); /* whose capture is on here; NULL: none */
 typedef uint32_t Instruction;
 void host_hook_op(lua_State *L, lua_Debug *ar, Watch *w, Instruction i);
 void host_hook_call(lua_State *L, lua_Debug *ar, Watch *w);
+void host_hook_tables(lua_State *L, lua_Debug *ar, Watch *w, const Frame *f, Purity purity,
+                      const char *name);
+int host_hook_refuse(lua_State *L, lua_Debug *ar, const Watch *w, Break reason, const char *name);
 void host_hook_return(lua_State *L, lua_Debug *ar, Watch *w);
 Instruction host_hook_instruction(const lua_Debug *ar);
 Frame *host_hook_frame(lua_State *L, lua_Debug *ar, Watch *w);
@@ -78,7 +85,16 @@ void host_watch_meta(lua_State *L, Watch *w, const Frame *f, int at);
 /* Which metamethod the table at `at` has for an event. */
 void host_watch_event(lua_State *L, Watch *w, const Frame *f, int at, const char *event);
 void host_watch_keys(lua_State *L, Watch *w, const Frame *f, int at);
-void host_watch_all(lua_State *L, Watch *w, const Frame *f, int at); /* keys and values */
+/* Keys and values, of the tables behind too. */
+void host_watch_table(lua_State *L, Watch *w, const Frame *f, int at);
+void host_watch_all(lua_State *L, Watch *w, const Frame *f, int at); /* and of those within */
+/* Does a write to the table at `at` under the key on the top (nil: a new one) end in a table that
+ * was there before? Where the key is absent, __newindex may send it on. */
+bool host_watch_target(lua_State *L, Watch *w, const Frame *f, int at);
+bool host_watch_given(lua_State *L, const Watch *w, int at); /* stands for an argument? */
+/* Does one of two values stand for an argument, the other being from outside? What stands for an
+ * argument is another object than the argument itself. */
+bool host_watch_stand_in(lua_State *L, const Watch *w, int a, int b);
 /* A computed tensor of this capture, not an input? */
 const Tensor *host_watch_computed(lua_State *L, const Watch *w, int at);
 #endif

@@ -44,10 +44,9 @@ static const char *name_of(lua_State *L, lua_Debug *ar, const char *listed)
     return ar->name ? ar->name : "a C function";
 }
 
-static void refuse_call(lua_State *L, lua_Debug *ar, const Watch *w, Break reason,
-                        const char *listed)
+int host_hook_refuse(lua_State *L, lua_Debug *ar, const Watch *w, Break reason, const char *name)
 {
-    host_break(L, w->host, reason, NULL, "a call of %s", name_of(L, ar, listed));
+    return host_break(L, w->host, reason, NULL, "a call of %s", name_of(L, ar, name));
 }
 
 /* A tensor of the step, inputs included: it has no value yet. */
@@ -79,36 +78,9 @@ static void check_size(lua_State *L, lua_Debug *ar, const Watch *w, const char *
             host_break(L, w->host, BREAK_SIZE, NULL, "%s of a symbolic size", name_of(L, ar, name));
 }
 
-/* tostring of an object without a text of its own is its address. */
-static void check_text(lua_State *L, lua_Debug *ar, const Watch *w, const char *name)
+static bool is_new(const Watch *w, const lua_State *thread)
 {
-    int type = lua_type(L, 1);
-    bool address = type == LUA_TTABLE || type == LUA_TFUNCTION || type == LUA_TTHREAD ||
-                   type == LUA_TUSERDATA || type == LUA_TLIGHTUSERDATA;
-    if (address && luaL_getmetafield(L, 1, "__tostring") == LUA_TNIL)
-        refuse_call(L, ar, w, BREAK_CALL,
-                    lua_pushfstring(L, "%s on a %s", name, lua_typename(L, type)));
-}
-
-static void check_write(lua_State *L, lua_Debug *ar, const Watch *w, const Frame *f, int at,
-                        const char *name)
-{
-    if (w->once || !host_watch_old(L, w, f, at)) return;
-    refuse_call(L, ar, w, BREAK_WRITE, name);
-}
-
-/* pairs and next: which keys there are, and the value of the one that comes. */
-static void read_next(lua_State *L, Watch *w, const Frame *f, int narg)
-{
-    bool first = narg < 2 || lua_isnil(L, 2);
-    if (lua_type(L, 1) != LUA_TTABLE) return;
-    if (first) host_watch_keys(L, w, f, 1);
-    int top = lua_gettop(L);
-    if (first) lua_pushnil(L);
-    else lua_pushvalue(L, 2);
-    if (!lua_next(L, 1)) return;
-    lua_settop(L, top + 1);
-    host_watch_read(L, w, f, 1);
+    return host_watch_fresh(w, (const char *)thread - LUA_EXTRASPACE);
 }
 
 static void check_resume(lua_State *L, lua_Debug *ar, Watch *w, int function, const char *name)
@@ -116,89 +88,74 @@ static void check_resume(lua_State *L, lua_Debug *ar, Watch *w, int function, co
     lua_State *thread = lua_tothread(L, 1);
     if (!thread && lua_getupvalue(L, function, 1)) thread = lua_tothread(L, -1);
     if (!thread) return;
-    if (!host_watch_fresh(w, (const char *)thread - LUA_EXTRASPACE))
-        refuse_call(L, ar, w, BREAK_RESUME, name ? name : "a wrapped coroutine");
+    if (!is_new(w, thread))
+        host_hook_refuse(L, ar, w, BREAK_RESUME, name ? name : "a wrapped coroutine");
     host_hook_thread(L, w, thread);
 }
 
-static bool is_loaded(lua_State *L)
+/* A module that is loaded already is what `require` reads of a table. */
+static bool read_loaded(lua_State *L, Watch *w, const Frame *f)
 {
     luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
-    return lua_type(L, 1) == LUA_TSTRING && lua_getfield(L, -1, lua_tostring(L, 1)) != LUA_TNIL;
+    int loaded = lua_gettop(L);
+    if (lua_type(L, 1) != LUA_TSTRING) return false;
+    lua_pushvalue(L, 1);
+    host_watch_read(L, w, f, loaded);
+    return lua_getfield(L, loaded, lua_tostring(L, 1)) != LUA_TNIL;
+}
+
+/* What stands for an argument is another object than the argument, and a tensor if that is a
+ * number. */
+static void check_identity(lua_State *L, const Watch *w, const char *name)
+{
+    const Tensor *t = host_tensor_at(L, w->host, 1);
+    if (!name) return;
+    if (!strcmp(name, "rawequal") && host_watch_stand_in(L, w, 1, 2))
+        host_break(L, w->host, BREAK_EQ, t, "rawequal of an argument and something from outside");
+    const CapturedArg *arg = t ? host_capture_argument(w->host->capture, t) : NULL;
+    if (arg && arg->number && !strcmp(name, "type"))
+        host_break(L, w->host, BREAK_NUMBER, NULL, "type of a number among the arguments");
 }
 
 /* Calls by user code that the library does not vouch for. */
-static void check_user_call(lua_State *L, lua_Debug *ar, const Watch *w, Purity purity,
+static void check_user_call(lua_State *L, lua_Debug *ar, Watch *w, const Frame *f, Purity purity,
                             const char *name)
 {
+    int function = lua_gettop(L);
     switch (purity) {
     case C_UNKNOWN:
         for (int i = 1; i <= ar->ntransfer; i++)
             if (is_symbolic(L, w, i))
                 host_break(L, w->host, BREAK_READ, host_tensor_at(L, w->host, i), "%s of a tensor",
                            name_of(L, ar, name));
-        refuse_call(L, ar, w, BREAK_CALL, name);
+        host_hook_refuse(L, ar, w, BREAK_CALL, name);
         return;
     case C_VALUE:
         check_value(L, ar, w, name);
         return;
-    case C_TEXT:
-        check_text(L, ar, w, name);
+    case C_RESUME:
+        check_resume(L, ar, w, function, name);
+        return;
+    case C_STATUS:
+        if (lua_isthread(L, 1) && !is_new(w, lua_tothread(L, 1)))
+            host_hook_refuse(L, ar, w, BREAK_CALL, name);
+        return;
+    case C_THREAD:
+        if (!is_new(w, L)) host_hook_refuse(L, ar, w, BREAK_CALL, name);
+        return;
+    case C_ITERATOR:
+        if (!host_watch_fresh(w, lua_topointer(L, function)))
+            host_hook_refuse(L, ar, w, BREAK_CALL, "an iterator that was there before the step");
         return;
     case C_COLLECT:
         if (lua_type(L, 1) == LUA_TSTRING && !strcmp(lua_tostring(L, 1), "count"))
-            refuse_call(L, ar, w, BREAK_CALL, name);
+            host_hook_refuse(L, ar, w, BREAK_CALL, name);
         return;
     case C_REQUIRE:
-        if (!is_loaded(L)) refuse_call(L, ar, w, BREAK_CALL, name);
-        return;
-    case C_ERROR:
-        host_watch_unwind(L);
+        if (!read_loaded(L, w, f)) host_hook_refuse(L, ar, w, BREAK_CALL, name);
         return;
     case C_HOOK:
-        refuse_call(L, ar, w, BREAK_HOOK, name);
-        return;
-    default:
-        return;
-    }
-}
-
-/* Calls that read or write tables, by whoever. */
-static void watch_tables(lua_State *L, lua_Debug *ar, Watch *w, const Frame *f, Purity purity,
-                         const char *name)
-{
-    int narg = ar->ntransfer;
-    switch (purity) {
-    case C_READ:
-        host_watch_all(L, w, f, 1);
-        return;
-    case C_READ_AT:
-        if (!lua_istable(L, 1) || narg < 2) return;
-        lua_pushvalue(L, 2);
-        host_watch_read(L, w, f, 1);
-        return;
-    case C_READ_META:
-    case C_TEXT:
-        host_watch_meta(L, w, f, 1);
-        return;
-    case C_LENGTH:
-        host_watch_length(L, w, f, 1);
-        return;
-    case C_NEXT:
-        read_next(L, w, f, narg);
-        return;
-    case C_ITEM:
-        if (!lua_istable(L, 1)) return;
-        lua_pushinteger(L, lua_tointeger(L, 2) + 1);
-        host_watch_read(L, w, f, 1);
-        return;
-    case C_MOVE:
-        host_watch_all(L, w, f, 1);
-        check_write(L, ar, w, f, narg >= 5 ? 5 : 1, name);
-        return;
-    case C_WRITE:
-    case C_SORT:
-        check_write(L, ar, w, f, 1, name);
+        host_hook_refuse(L, ar, w, BREAK_HOOK, name);
         return;
     default:
         return;
@@ -213,20 +170,20 @@ void host_hook_call(lua_State *L, lua_Debug *ar, Watch *w)
     lua_getinfo(L, "r", ar);
     Purity purity = host_purity_of(w->host, lua_tocfunction(L, function), &name);
     if (is_own(L, w, function)) {
-        if (name) refuse_call(L, ar, w, BREAK_CALL, name);
+        if (name) host_hook_refuse(L, ar, w, BREAK_CALL, name);
         read_arguments(L, w, f, ar->ntransfer);
         return;
     }
     if (f && !f->library) {
+        check_identity(L, w, name);
         check_size(L, ar, w, name);
-        check_user_call(L, ar, w, purity, name);
-        if (purity == C_RESUME) check_resume(L, ar, w, function, name);
+        check_user_call(L, ar, w, f, purity, name);
         if ((purity == C_READ_AT || !strcmp(name ? name : "", "rawset")) &&
             host_watch_computed(L, w, 2))
             host_break(L, w->host, BREAK_KEY, host_tensor_at(L, w->host, 2),
                        "a tensor as the key of a table");
     }
-    watch_tables(L, ar, w, f, purity, name);
+    host_hook_tables(L, ar, w, f, purity, name);
 }
 
 /* A tensor handed to table.sort, or to an order or equality instruction that called a user's

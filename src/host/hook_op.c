@@ -33,11 +33,17 @@ enum {
     VM_EQK = 60,
     VM_EQI = 61,
     EQI_ZERO = 127, /* what stands for 0 in an immediate operand */
+    VM_LTI = 62,
+    VM_LEI = 63,
+    VM_GTI = 64,
+    VM_GEI = 65,
     VM_TEST = 66,
     VM_TESTSET = 67,
     VM_CALL = 68,
     VM_TAILCALL = 69,
     VM_FORPREP = 74,
+    VM_TFORPREP = 75,
+    VM_TFORCALL = 76,
     VM_COUNT = 128,
 };
 
@@ -106,6 +112,8 @@ static void op_eq(const At *at)
     host_watch_event(at->L, at->w, at->f, b, "__eq");
     if (lua_type(at->L, b) == LUA_TNUMBER) check_size(at, a, true, lua_tonumber(at->L, b));
     if (lua_type(at->L, a) == LUA_TNUMBER) check_size(at, b, true, lua_tonumber(at->L, a));
+    if (lua_istable(at->L, a) && host_watch_stand_in(at->L, at->w, a, b))
+        refuse(at, BREAK_EQ, 0, "'==' of a table among the arguments and one from outside");
     bool ta = is_tensor(at, a), tb = is_tensor(at, b);
     if (!ta && !tb) return;
     if (lua_isnil(at->L, ta ? b : a)) return;
@@ -131,6 +139,9 @@ static void check_key(const At *at, int table, int key)
     const Tensor *t = host_tensor_at(at->L, at->w->host, key);
     if (!at->f->library && lua_istable(at->L, table) && host_dim_at(at->L, key) != DIM_FAIL)
         refuse(at, BREAK_SIZE, 0, "a symbolic size as the key of a table");
+    if (!at->f->library && host_watch_given(at->L, at->w, key) &&
+        host_watch_old(at->L, at->w, at->f, table))
+        refuse(at, BREAK_KEY, 0, "a table among the arguments as the key of a table");
     if (!t || at->f->library || !lua_istable(at->L, table)) return;
     if (host_capture_holds(at->w->host->capture, t))
         refuse(at, BREAK_KEY, key, "a tensor as the key of a table");
@@ -181,9 +192,16 @@ static void op_geti(const At *at)
     host_watch_read(at->L, at->w, at->f, b_of(at->i) + 1);
 }
 
+/* Texts have fields too: those of their metatable's __index. */
+static bool has_fields(const At *at, int index)
+{
+    int type = lua_type(at->L, index);
+    return type == LUA_TTABLE || type == LUA_TSTRING;
+}
+
 static void op_getfield(const At *at)
 {
-    if (!lua_istable(at->L, b_of(at->i) + 1)) return;
+    if (!has_fields(at, b_of(at->i) + 1)) return;
     if (host_hook_constant(at->L, at->ar, at->w, at->f, c_of(at->i)))
         host_watch_read(at->L, at->w, at->f, b_of(at->i) + 1);
 }
@@ -194,7 +212,7 @@ static void op_self(const At *at)
         op_getfield(at);
         return;
     }
-    if (!lua_istable(at->L, b_of(at->i) + 1)) return;
+    if (!has_fields(at, b_of(at->i) + 1)) return;
     lua_pushvalue(at->L, c_of(at->i) + 1);
     host_watch_read(at->L, at->w, at->f, b_of(at->i) + 1);
 }
@@ -211,47 +229,36 @@ static void op_setupval(const At *at)
 {
     lua_State *L = at->L;
     int top = lua_gettop(L), index = b_of(at->i) + 1;
-    if (at->f->library || at->w->once) return;
+    if (at->f->library) return;
     lua_getinfo(L, "f", at->ar);
     if (!host_watch_fresh(at->w, lua_upvalueid(L, top + 1, index))) {
         const char *name = lua_getupvalue(L, top + 1, index);
-        refuse(at, BREAK_WRITE, 0,
-               lua_pushfstring(L, "a write to the upvalue '%s'", name ? name : "?"));
+        if (at->w->once) host_guards_wrote(at->w->guards);
+        else
+            refuse(at, BREAK_WRITE, 0,
+                   lua_pushfstring(L, "a write to the upvalue '%s'", name ? name : "?"));
     }
     lua_settop(L, top);
-}
-
-/* Does a write to the table at t, the key on the top, end in one that was there before? Where the
- * key is absent, __newindex may send it on. */
-static bool reaches_old(const At *at, int t)
-{
-    enum { MOST_TABLES = 32 };
-    lua_State *L = at->L;
-    int key = lua_gettop(L);
-    bool old = false;
-    lua_pushvalue(L, t);
-    for (int i = 0; i < MOST_TABLES && lua_istable(L, key + 1) && !old; i++) {
-        old = host_watch_old(L, at->w, at->f, key + 1);
-        lua_pushvalue(L, key);
-        if (old || lua_rawget(L, key + 1) != LUA_TNIL) break;
-        lua_settop(L, key + 1);
-        host_watch_event(L, at->w, at->f, key + 1, "__newindex");
-        if (luaL_getmetafield(L, key + 1, "__newindex") == LUA_TNIL) break;
-        lua_replace(L, key + 1);
-    }
-    lua_settop(L, key);
-    return old;
 }
 
 /* The key is on the top. */
 static void refuse_write(const At *at, int table, bool global)
 {
     lua_State *L = at->L;
-    if (at->w->once || !reaches_old(at, table)) return;
+    bool given = host_watch_given(L, at->w, table);
+    if (!host_watch_target(L, at->w, at->f, table)) return;
+    if (at->w->once && !given) {
+        host_guards_wrote(at->w->guards);
+        return;
+    }
     const char *key = lua_type(L, -1) == LUA_TSTRING || lua_type(L, -1) == LUA_TNUMBER
                           ? lua_tostring(L, -1)
                           : luaL_typename(L, -1);
-    lua_pushfstring(L, global ? "a write to the global '%s'" : "a write to the field '%s'", key);
+    lua_pushfstring(L,
+                    given    ? "a write to the field '%s' of a table among the arguments"
+                    : global ? "a write to the global '%s'"
+                             : "a write to the field '%s'",
+                    key);
     refuse(at, BREAK_WRITE, 0, lua_tostring(L, -1));
 }
 
@@ -330,8 +337,21 @@ static void op_order(const At *at)
     read_event(at, b_of(at->i), event);
 }
 
+static void op_order_number(const At *at)
+{
+    bool equal = op_of(at->i) == VM_LEI || op_of(at->i) == VM_GEI;
+    read_event(at, a_of(at->i), equal ? "__le" : "__lt");
+}
+
 static void op_close(const At *at) { read_event(at, a_of(at->i), "__close"); }
 static void op_call(const At *at) { read_event(at, a_of(at->i), "__call"); }
+
+/* The first TFORCALL of a loop comes without an event of its own. */
+static void op_tforprep(const At *at)
+{
+    op_call(at);
+    read_event(at, a_of(at->i) + 3, "__close");
+}
 
 /* The frame of the callee replaces this one: the line is kept for messages. */
 static void op_tailcall(const At *at)
@@ -359,7 +379,10 @@ static void (*const ACTIONS[VM_COUNT])(const At *) = {
     [VM_MMBINK] = op_mmbin,      [VM_UNM] = op_unary,
     [VM_BNOT] = op_unary,        [VM_CONCAT] = op_concat,
     [VM_LT] = op_order,          [VM_LE] = op_order,
+    [VM_LTI] = op_order_number,  [VM_LEI] = op_order_number,
+    [VM_GTI] = op_order_number,  [VM_GEI] = op_order_number,
     [VM_TBC] = op_close,         [VM_FORPREP] = op_forprep,
+    [VM_TFORPREP] = op_tforprep, [VM_TFORCALL] = op_call,
 };
 
 void host_hook_op(lua_State *L, lua_Debug *ar, Watch *w, Instruction i)

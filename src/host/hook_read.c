@@ -24,6 +24,25 @@ bool host_watch_old(lua_State *L, const Watch *w, const Frame *f, int at)
     return !host_watch_fresh(w, p) && !(f && f->library && is_internal(w, p));
 }
 
+bool host_watch_given(lua_State *L, const Watch *w, int at)
+{
+    uint64_t one;
+    return lua_istable(L, at) && base_map_get(&w->given, (uintptr_t)lua_topointer(L, at), &one);
+}
+
+static bool is_mixed(lua_State *L, const Watch *w, int a, int b)
+{
+    const Capture *c = w->host->capture;
+    const Tensor *t = host_tensor_at(L, w->host, a), *u = host_tensor_at(L, w->host, b);
+    if (t && u) return host_capture_argument(c, t) && !host_capture_holds(c, u);
+    return host_watch_given(L, w, a) && host_watch_old(L, w, NULL, b);
+}
+
+bool host_watch_stand_in(lua_State *L, const Watch *w, int a, int b)
+{
+    return is_mixed(L, w, a, b) || is_mixed(L, w, b, a);
+}
+
 static void mark_own(Watch *w, const void *p)
 {
     if (!base_map_set(&w->internal, (uintptr_t)p, 1)) w->failed = true;
@@ -47,6 +66,18 @@ const Tensor *host_watch_computed(lua_State *L, const Watch *w, int at)
     const Tensor *t = host_tensor_at(L, w->host, at);
     bool computed = t && t->node && t->node->op != OP_input;
     return computed && host_capture_holds(w->host->capture, t) ? t : NULL;
+}
+
+/* What was done with a table already: once is enough. */
+enum { KEYS_COUNTED = 1, ALL_READ = 2 };
+
+static bool is_first(Watch *w, const void *p, uint64_t what)
+{
+    uint64_t done = 0;
+    base_map_get(&w->walked, (uintptr_t)p, &done);
+    if (done & what) return false;
+    if (!base_map_set(&w->walked, (uintptr_t)p, done | what)) w->failed = true;
+    return true;
 }
 
 /* Guards a raw field of the table on the top. Pushes the value. */
@@ -89,12 +120,14 @@ static bool behind(lua_State *L, Watch *w, const Frame *f, bool slow)
     return lua_istable(L, t);
 }
 
+enum { MOST_TABLES = 32 };
+
 void host_watch_read(lua_State *L, Watch *w, const Frame *f, int at)
 {
-    enum { MOST_TABLES = 32 };
     int key = lua_gettop(L), t = key + 1;
     luaL_checkstack(L, LUA_MINSTACK, "guards");
     lua_pushvalue(L, at);
+    if (lua_type(L, t) == LUA_TSTRING) behind(L, w, f, false);
     for (int i = 0; i < MOST_TABLES && lua_istable(L, t); i++) {
         bool old = host_watch_old(L, w, f, t), slow = host_push_fields(L, t);
         lua_replace(L, t);
@@ -155,9 +188,23 @@ void host_watch_event(lua_State *L, Watch *w, const Frame *f, int at, const char
     lua_settop(L, top);
 }
 
+/* Guards the keys and values of the table at t, itself or behind an object with a version. */
+static void guard_entries(lua_State *L, Watch *w, int t, bool slow)
+{
+    lua_Integer n = 0;
+    for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1), n++) {
+        lua_pushvalue(L, -2);
+        lua_pushvalue(L, -2);
+        host_guard_add(L, w->guards, GUARD_FIELD, t, NULL, slow);
+    }
+    lua_pushnil(L);
+    lua_pushinteger(L, n);
+    host_guard_add(L, w->guards, GUARD_KEYS, t, NULL, slow);
+}
+
 void host_watch_keys(lua_State *L, Watch *w, const Frame *f, int at)
 {
-    if (!host_watch_old(L, w, f, at)) return;
+    if (!host_watch_old(L, w, f, at) || !is_first(w, lua_topointer(L, at), KEYS_COUNTED)) return;
     bool slow = host_push_fields(L, at);
     int t = lua_gettop(L);
     lua_Integer n = 0;
@@ -168,19 +215,47 @@ void host_watch_keys(lua_State *L, Watch *w, const Frame *f, int at)
     lua_settop(L, t - 1);
 }
 
+void host_watch_table(lua_State *L, Watch *w, const Frame *f, int at)
+{
+    int t = lua_gettop(L) + 1;
+    luaL_checkstack(L, LUA_MINSTACK, "guards");
+    lua_pushvalue(L, at);
+    for (int i = 0; i < MOST_TABLES && lua_istable(L, t); i++) {
+        bool old = host_watch_old(L, w, f, t), slow = host_push_fields(L, t);
+        lua_replace(L, t);
+        if (old) guard_entries(L, w, t, slow);
+        if (!behind(L, w, f, slow)) break;
+    }
+    lua_settop(L, t - 1);
+}
+
 void host_watch_all(lua_State *L, Watch *w, const Frame *f, int at)
 {
     enum { MOST_DEPTH = 16 };
     int top = lua_gettop(L);
     if (!lua_checkstack(L, LUA_MINSTACK) || top > 8 * MOST_DEPTH + LUA_MINSTACK) return;
-    if (!host_watch_old(L, w, f, at)) return;
-    host_watch_keys(L, w, f, at);
+    if (!host_watch_old(L, w, f, at) || !is_first(w, lua_topointer(L, at), ALL_READ)) return;
     bool slow = host_push_fields(L, at);
-    for (lua_pushnil(L); lua_next(L, top + 1); lua_settop(L, top + 2)) {
-        lua_pushvalue(L, top + 2);
-        lua_pushvalue(L, top + 3);
-        host_guard_add(L, w->guards, GUARD_FIELD, top + 1, NULL, slow);
+    guard_entries(L, w, top + 1, slow);
+    for (lua_pushnil(L); lua_next(L, top + 1); lua_settop(L, top + 2))
         if (lua_istable(L, top + 3)) host_watch_all(L, w, f, top + 3);
-    }
     lua_settop(L, top);
+}
+
+bool host_watch_target(lua_State *L, Watch *w, const Frame *f, int at)
+{
+    int key = lua_gettop(L), t = key + 1;
+    bool old = false;
+    lua_pushvalue(L, at);
+    for (int i = 0; i < MOST_TABLES && lua_istable(L, t) && !old; i++) {
+        old = host_watch_old(L, w, f, t) || host_watch_given(L, w, t);
+        lua_pushvalue(L, key);
+        if (old || (!lua_isnil(L, key) && lua_rawget(L, t) != LUA_TNIL)) break;
+        lua_settop(L, t);
+        host_watch_event(L, w, f, t, "__newindex");
+        if (luaL_getmetafield(L, t, "__newindex") == LUA_TNIL) break;
+        lua_replace(L, t);
+    }
+    lua_settop(L, key);
+    return old;
 }

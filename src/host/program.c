@@ -225,6 +225,8 @@ static int prog_run(lua_State *L)
     release(p->in, p->nin);
     if (status < 0) return host_throw(L, h);
     update_arguments(L, h, p);
+    for (int i = p->nargs; i < p->nin; i++)
+        if (p->assigned[i] && p->state[i]) p->state[i]->id = host_tensor_id();
     for (int k = 0; k < p->nout - p->nupdated; k++) {
         lua_rawgeti(L, 3, k + 1);
         host_tensor_set(host_tensor_at(L, h, -1), p->out[k]);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "exec/cache.h"
 #include "host/break.h"
+#include "host/capture.h"
 #include "host/debug.h"
 #include "host/trace.h"
 
@@ -189,10 +190,14 @@ int host_realise(Host *h, int n, Tensor *const *list)
 Storage *host_tensor_value(lua_State *L, Host *h, int arg, const char *what)
 {
     Tensor *t = host_tensor_check(L, h, arg, what);
-    if (t->storage) return t->storage;
-    if (h->capture && t->trace != h->pending) host_break(L, h, BREAK_READ, t, "%s", what);
-    base_err_clear(&h->cx->err);
-    if (host_realise(h, 1, &t) < 0) host_throw(L, h);
-    host_hint_memory(L, h);
+    if (h->capture && host_capture_changed(h->capture, t))
+        host_break(L, h, BREAK_READ, t, "%s", what);
+    if (!t->storage) {
+        if (h->capture && t->trace != h->pending) host_break(L, h, BREAK_READ, t, "%s", what);
+        base_err_clear(&h->cx->err);
+        if (host_realise(h, 1, &t) < 0) host_throw(L, h);
+        host_hint_memory(L, h);
+    }
+    if (h->capture) host_capture_read(L, h->capture, arg, t);
     return t->storage;
 }

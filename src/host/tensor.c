@@ -5,6 +5,7 @@
  */
 #include <limits.h>
 #include <string.h>
+#include "host/capture.h"
 #include "host/tensor.h"
 #include "host/trace.h"
 
@@ -156,7 +157,11 @@ static int tensor_gc(lua_State *L)
 /* t:close(), once; leaving the scope of a <close> variable may follow. */
 static int tensor_close(lua_State *L)
 {
-    host_tensor_check(L, host_of(L), 1, "close");
+    Host *h = host_of(L);
+    const Tensor *t = host_tensor_check(L, h, 1, "close");
+    if (h->capture && !host_capture_made(h->capture, t))
+        return host_raise(L, SGL_ESTATE, "close it after the step",
+                          "close: not inside sgl.compile, where the tensor was before");
     return tensor_gc(L);
 }
 

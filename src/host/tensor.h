@@ -19,7 +19,7 @@ struct Tensor {
     Trace *trace;
     Node *node;
     Storage *storage;          /* a reference */
-    uint64_t id;               /* of the leaf that it is: new when it gets another value */
+    uint64_t id;               /* of its value as a leaf: new when it gets another value */
     bool leaf;                 /* was assigned: a leaf as soon as it is computed */
     bool cut;                  /* a leaf that was computed: its history is gone */
     enum { TENSOR_ALIVE, TENSOR_CLOSED, TENSOR_ESCAPED } life;

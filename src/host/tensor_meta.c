@@ -170,6 +170,7 @@ static int tensor_assign(lua_State *L)
         Storage *known = host_trace_value(tr, v);
         if (known) host_tensor_set(t, exec_storage_ref(known));
         else host_tensor_bind(t, tr, v);
+        if (!known) t->id = host_tensor_id();
         t->leaf = !known;
     }
     lua_settop(L, 1);

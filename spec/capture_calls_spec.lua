@@ -277,6 +277,39 @@ describe("arguments", function()
     assert.are.same({ 2.0, 2.0 }, result.out.out.y:tolist())
   end)
 
+  it("of another kind or value are named, with both", function()
+    local function f() end
+    local step, n = sgl.compile(function(t) return t and t.x or w * 1 end), 1
+    step({ x = w, k = "a" })
+    for _, call in ipairs {
+      { "^t%.k changed from \"a\" to \"b\"$", { x = w, k = "b" } },
+      { "^t%.k changed from \"b\" to a number$", { x = w, k = 1 } },
+      { "^the keys of t changed$", { x = w, z = 1 } },
+      { "^t%.z changed from a number to f32%[2%]$", { x = w, z = w } },
+      { "^which arguments are one object changed$", { x = w, z = sgl.ones(2) } },
+      { "^t%.z changed from f32%[2%] to f32%[3%]$", { x = w, z = sgl.ones(3) } },
+      { "^t%.z changed from f32%[3%] to an object$", { x = w, z = f } },
+      { "^t%.z is another object$", { x = w, z = print } },
+      { "^t changed from a table to nil$", nil },
+      { "^the number of arguments changed$", nil, 1 },
+    } do
+      step(table.unpack(call, 2, call[3] and 3 or 2))
+      n = n + 1
+      assert.are.equal(n, #step:programs())
+      assert.matches(call[1], step:programs()[n].reason)
+    end
+  end)
+
+  it("that are another function at each call are what is named at the limit", function()
+    local step = sgl.compile(function(x, fn) return fn(x) end, { max_recaptures = 3 })
+    local e
+    for i = 1, 6 do
+      local fine, problem = pcall(step, w, function(x) return x * i end)
+      e = e or not fine and problem
+    end
+    assert.matches("4  fn\n", e.hint)
+  end)
+
   it("from which much is reached through many ways are looked through once", function()
     local list, x = { 1 }, sgl.ones(2)
     for _ = 1, 40 do list = { list, list } end

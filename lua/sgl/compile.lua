@@ -36,9 +36,17 @@ local function identity(v)
   return identities[v]
 end
 
+-- The parts of the key since the last note belong to the value of that name.
+local function note_place(walk, name)
+  local places = walk.places
+  if not places then return end
+  for i = #places + 1, #walk.key do places[i] = name end
+end
+
 -- A walk over the arguments: `key` collects the signature, `leaves` the run-time inputs, `names`
 -- what they are called, `seen` the plans of tables: one that comes twice is one table in the step.
--- Returns a plan from which `rebuild` makes the value again.
+-- `places`, if it is there, collects what each part of the key belongs to. Returns a plan from which
+-- `rebuild` makes the value again.
 local function flatten(v, walk, name, depth, spec)
   local key = walk.key
   if is_tensor(v) or type(v) == "number" then
@@ -47,11 +55,12 @@ local function flatten(v, walk, name, depth, spec)
     if is_tensor(v) then
       key[#key + 1], walk.dims[at] = dynamic.describe(walk.dynamic, v, name, spec, walk)
       for i = 1, at - 1 do
-        if rawequal(walk.leaves[i], v) then key[#key + 1] = "=" .. i end
+        if rawequal(walk.leaves[i], v) then key[#key + 1] = ("=%d,"):format(i) end
       end
     else
       key[#key + 1] = "#"
     end
+    note_place(walk, name)
     return { leaf = #walk.leaves }
   elseif is_plain(v) then
     if depth > MOST_DEPTH then
@@ -62,21 +71,26 @@ local function flatten(v, walk, name, depth, spec)
     local plan, seen = { items = items }, walk.seen or {}
     walk.seen = seen
     if seen[v] then
-      key[#key + 1] = "=" .. seen[v].number
+      key[#key + 1] = ("=%d,"):format(seen[v].number)
+      note_place(walk, name)
       return seen[v]
     end
     seen.n = (seen.n or 0) + 1
     seen[v], plan.number = plan, seen.n
     key[#key + 1] = "{"
+    note_place(walk, name)
     for i, k in ipairs(tree.sorted_keys("compile", v)) do
       key[#key + 1] = ("%q="):format(k)
+      note_place(walk, name)
       items[i] = { k, flatten(v[k], walk, name .. "." .. k, depth + 1, dynamic.below(spec, k)) }
     end
     key[#key + 1] = "}"
+    note_place(walk, name)
     return plan
   end
   key[#key + 1] = (v == nil or type(v) == "boolean") and tostring(v)
-    or type(v) == "string" and ("%q"):format(v) or "@" .. identity(v)
+    or type(v) == "string" and ("%q"):format(v) or ("@%d,"):format(identity(v))
+  note_place(walk, name)
   return { value = v }
 end
 
@@ -129,6 +143,17 @@ local function flatten_arguments(self, count, values)
     walk.key[#walk.key + 1] = ";"
   end
   return table.concat(walk.key), walk, plans
+end
+
+-- What each part of the key of a call belongs to.
+local function places_of(self, count, values)
+  local walk = { key = {}, leaves = {}, names = {}, dims = {}, places = {} }
+  for i = 1, count do
+    flatten(values[i], walk, self.parameters[i], 1)
+    walk.key[#walk.key + 1] = ";"
+    note_place(walk, self.parameters[i])
+  end
+  return walk.places
 end
 
 -- Objects that came as arguments, by name.
@@ -202,28 +227,41 @@ local function check_open(self)
   if not self.entries then raise("SGL_ECLOSED", "the compiled function is closed") end
 end
 
--- What told this signature from that of the last entry: "x changed from f32[2] to f32[3]".
-local function signature_reason(self, walk)
-  local last = self.last_parts
+-- A part of a key in words; nil: one that stands for no value of its own.
+local function part_words(part)
+  if not part or part == ";" or part == "}" or part:find "=$" then return nil end
+  local first = part:sub(1, 1)
+  return first == "#" and "a number" or first == "{" and "a table" or first == "@" and "an object"
+    or part
+end
+
+-- What told this signature from that of the last entry: "x changed from f32[2] to f32[3]", and the
+-- name of what changed.
+local function signature_reason(self, now, places)
+  local last, i = self.last_parts, 1
   if not last then return nil end
-  for i = 1, math.max(#last, #walk.key) do
-    if last[i] ~= walk.key[i] then
-      local leaf = 0
-      for k = 1, i do
-        if walk.key[k] == "#" or tostring(walk.key[k]):find "^%w+%[" then leaf = leaf + 1 end
-      end
-      local name = walk.names[leaf] or "the arguments"
-      return ("%s changed from %s to %s"):format(name, tostring(last[i]), tostring(walk.key[i])),
-        name
-    end
+  while last[i] == now[i] do i = i + 1 end
+  local old, new = last[i], now[i]
+  local name = places[i] or self.last_places[i]
+  if (old or ""):find "^=" or (new or ""):find "^=" then
+    return "which arguments are one object changed", name
   end
+  local before, after = part_words(old), part_words(new)
+  if before and after then
+    local change = before == after and "is another " .. before:gsub("^an? ", "")
+      or ("changed from %s to %s"):format(before, after)
+    return ("%s %s"):format(name, change), name
+  elseif not old or not new then
+    return "the number of arguments changed", "the number of arguments"
+  end
+  return ("the keys of %s changed"):format(name), name
 end
 
 -- The entry whose guards hold, moved to the front; else nil and what changed.
-local function find(self, key, walk)
+local function find(self, key, walk, count, values)
   local bucket, reason = self.entries[key], nil
   if not bucket then
-    local text, name = signature_reason(self, walk)
+    local text, name = signature_reason(self, walk.key, places_of(self, count, values))
     if name then self.changed[name] = (self.changed[name] or 0) + 1 end
     return nil, text
   end
@@ -284,11 +322,11 @@ function Compiled:__call(...)
   repeat
     local key, plans, reason
     key, walk, plans = flatten_arguments(self, count, values)
-    entry, reason = find(self, key, walk)
+    entry, reason = find(self, key, walk, count, values)
     if not entry then
       check_limit(self)
       entry = dynamic.capture(capture_or_break, self, key, walk, plans, reason)
-      self.last_parts = walk.key
+      self.last_parts, self.last_places = walk.key, places_of(self, count, values)
     end
   until entry
   self.latest = entry

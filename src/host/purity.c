@@ -47,7 +47,7 @@ static const Known LIST[] = {
     {"debug.getinfo", C_PURE},
     {"debug.traceback", C_PURE},
     {"debug.sethook", C_HOOK},
-    {"debug.getlocal", C_PURE},
+    {"debug.getlocal", C_UNKNOWN},
     {"debug.getmetatable", C_READ_META},
     {"math.abs", C_PURE},
     {"math.acos", C_PURE},

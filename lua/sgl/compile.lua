@@ -45,7 +45,7 @@ end
 
 -- A walk over the arguments: `key` collects the signature, `leaves` the run-time inputs, `names`
 -- what they are called, `seen` the plans of tables: one that comes twice is one table in the step.
--- `places`, if it is there, collects what each part of the key belongs to. Returns a plan from which
+-- `places`, if there, collects what each part of the key belongs to. Returns a plan from which
 -- `rebuild` makes the value again.
 local function flatten(v, walk, name, depth, spec)
   local key = walk.key

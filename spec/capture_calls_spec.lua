@@ -319,6 +319,43 @@ describe("arguments", function()
   end)
 end)
 
+-- Numbers as arguments take the dtype of what is beside them, as they do outside.
+describe("a number among the arguments", function()
+  local function fn(x, n)
+    return x * n, (n + 1) * 2 + x, (x + n // 2):sum(), sgl.where(x:gt(1), n, x)
+  end
+  local step = sgl.compile(fn)
+  for _, dtype in ipairs { "f32", "f64", "f16", "bf16", "i32", "i64", "u8", "bool" } do
+    it("beside " .. dtype .. " gives what a number outside gives", function()
+      local x = sgl.tensor({ 1, 2, 0 }, { dtype = dtype })
+      for _, n in ipairs { 2, 3, 0.5, 2.0 } do
+        local want, got = { fn(x, n) }, { step(x, n) }
+        for i = 1, #want do
+          assert.is_true(same(want[i], got[i]), ("result %d with %s"):format(i, n))
+        end
+      end
+    end)
+  end
+
+  it("is captured once for floats and once for integers where integers matter", function()
+    local times = sgl.compile(function(x, n) return x * n end)
+    local x = sgl.ones(2):int()
+    for n = 1, 5 do times(x, n) times(x, n + 0.5) end
+    assert.are.equal(2, #times:programs())
+    assert.are.equal("n changed from an integer to a float", times:programs()[2].reason)
+    local scaled = sgl.compile(function(v, n) return v * n end)
+    for n = 1, 5 do scaled(sgl.ones(2), n) scaled(sgl.ones(2), n + 0.5) end
+    assert.are.equal(1, #scaled:programs())
+  end)
+
+  it("that is an integer too large for the step is refused where it is one", function()
+    local plus = sgl.compile(function(x, n) return x + n end)
+    local x = sgl.ones(2):to "i64"
+    assert.are.same({ 8, 8 }, plus(x, 7):tolist())
+    assert.matches("16777217 does not fit", support.error_of(plus, x, 16777217).message)
+  end)
+end)
+
 -- Errors of Lua, each with a part of its message.
 local ERRORS = {
   { function() return _G.undefined() end, "attempt to call a nil value" },

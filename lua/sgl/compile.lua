@@ -268,9 +268,13 @@ local function find(self, key, walk, count, values)
   for i = 1, #bucket do
     local entry = bucket[i]
     local failing = check_guards(entry.guards)
-    local fits = failing or not entry.program or entry.program:fits(walk.leaves)
+    local fits, number = true, nil
+    if not failing and entry.program then fits, number = entry.program:fits(walk.leaves) end
     if not fits then
-      reason = reason or "a comparison of sizes comes out otherwise"
+      reason = reason or not number and "a comparison of sizes comes out otherwise"
+        or ("%s changed from %s"):format(walk.names[number],
+          math.type(walk.leaves[number]) == "float" and "an integer to a float"
+          or "a float to an integer")
     elseif not failing then
       if i > 1 then table.insert(bucket, 1, table.remove(bucket, i)) end
       return entry

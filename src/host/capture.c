@@ -245,7 +245,7 @@ static void push_argument(lua_State *L, Host *h, Capture *c, int i)
     else if (lua_type(L, -1) != LUA_TNUMBER)
         host_raise(L, SGL_EARG, NULL, "capture: argument %d must be a tensor or a number, got %s",
                    i, host_kind(L, -1));
-    else c->args[i - 1].number = true;
+    else c->args[i - 1].number = lua_isinteger(L, -1) ? INTEGER : FLOAT;
     take_sizes(L, 7, i, &s);
     const char *name = NULL;
     if (lua_istable(L, 3) && lua_rawgeti(L, 3, i) == LUA_TSTRING) name = lua_tostring(L, -1);
@@ -260,6 +260,7 @@ static void push_argument(lua_State *L, Host *h, Capture *c, int i)
     if (!n) host_throw(L, h);
     host_tensor_bind(t, &c->trace, n);
     c->args[i - 1].tensor = t;
+    if (c->args[i - 1].number) t->weak = c->args[i - 1].number == INTEGER ? WEAK_INT : WEAK_FLOAT;
     lua_replace(L, -(lua_istable(L, 3) ? 3 : 2));
     if (lua_istable(L, 3)) lua_pop(L, 1);
     if (!c->args[i - 1].same) return;

@@ -24,7 +24,7 @@ typedef struct CapturedState {
 typedef struct CapturedArg {
     Tensor *tensor;
     bool assigned;
-    bool number; /* for a number of Lua */
+    enum { NO_NUMBER, INTEGER, FLOAT } number; /* of Lua */
     int same;
 } CapturedArg;
 
@@ -62,6 +62,7 @@ typedef struct Capture {
     bool broken;  /* a break was raised; field `broken` of the states' list holds it */
     int64_t *example; /* values of symbols by number, from the arguments; NULL: none */
     int nexample;
+    bool classed;    /* it matters which numbers among the arguments are integers */
     DimGuards sizes; /* what the example decided about sizes */
 } Capture;
 

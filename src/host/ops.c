@@ -2,8 +2,10 @@
  *
  * A closure over the op's number serves each. Operands are tensors, numbers and booleans;
  * the latter two are weak: they take the dtype of the tensors beside them unless their class is
- * higher.
+ * higher. So are tensors that stand for number arguments of a step, and what is computed of those
+ * and numbers alone, as it would be a number outside.
  */
+#include "host/capture.h"
 #include "host/dim.h"
 #include "host/ops.h"
 #include "host/trace.h"
@@ -33,6 +35,15 @@ static Dtype default_dtype(int class)
     return class == CLASS_FLOAT ? DT_f32 : class == CLASS_INT ? DT_i32 : DT_bool;
 }
 
+static Node *weak_operand(lua_State *L, Host *h, const char *what, int arg, int beside)
+{
+    const Tensor *t = host_tensor_at(L, h, arg);
+    Node *n = host_node(L, h, arg, what);
+    if (!t->weak || beside < 0) return n;
+    if (DTYPES[beside].class != CLASS_FLOAT) host_capture_step(h->capture)->classed = true;
+    return ir_cast(n, ir_dtype_weak((Dtype)beside, t->weak == WEAK_INT ? CLASS_INT : CLASS_FLOAT));
+}
+
 Node *host_operand(lua_State *L, Host *h, Trace *tr, const char *what, int arg, int beside)
 {
     int type = lua_type(L, arg);
@@ -42,7 +53,7 @@ Node *host_operand(lua_State *L, Host *h, Trace *tr, const char *what, int arg, 
         return ir_size(tr->graph, t, size);
     }
     if (type != LUA_TNUMBER && type != LUA_TBOOLEAN) {
-        if (host_tensor_at(L, h, arg)) return host_node(L, h, arg, what);
+        if (host_tensor_at(L, h, arg)) return weak_operand(L, h, what, arg, beside);
         host_raise(L, SGL_EARG, NULL, "%s: operand %d must be a tensor or a number, got %s", what,
                    arg, host_kind(L, arg));
     }
@@ -60,20 +71,42 @@ static int beside_dtype(lua_State *L, Host *h, Op op, int n)
     int found = -1;
     for (int arg = OPS[op].family == FAM_select ? 2 : 1; arg <= n; arg++) {
         Tensor *t = host_tensor_at(L, h, arg);
-        if (!t) continue;
+        if (!t || t->weak) continue;
         Dtype dtype = host_tensor_shape(host_tensor_check(L, h, arg, OPS[op].name)).dtype;
         found = found < 0 ? (int)dtype : (int)ir_dtype_promote((Dtype)found, dtype);
     }
     return found;
 }
 
-/* Numbers without a tensor beside them share the highest class among them. */
-static int beside_numbers(lua_State *L, Op op, int n)
+/* Numbers without a tensor beside them share the highest class among them; with one that stands
+ * for a number they are what it is. */
+static int beside_numbers(lua_State *L, Host *h, Op op, int n)
 {
     int class = CLASS_BOOL;
-    for (int arg = OPS[op].family == FAM_select ? 2 : 1; arg <= n; arg++)
+    for (int arg = OPS[op].family == FAM_select ? 2 : 1; arg <= n; arg++) {
+        const Tensor *t = host_tensor_at(L, h, arg);
+        if (t) return (int)host_tensor_shape(t).dtype;
         if (number_class(L, arg) > class) class = number_class(L, arg);
+    }
     return (int)default_dtype(class);
+}
+
+/* What an op of numbers alone gives: Lua's integers stay so in these. */
+static int weak_result(lua_State *L, Host *h, Op op, int n, const Node *made)
+{
+    static const bool KEEPS[OP_COUNT] = {
+        [OP_add] = true, [OP_sub] = true, [OP_mul] = true,      [OP_mod] = true, [OP_neg] = true,
+        [OP_abs] = true, [OP_max] = true, [OP_floordiv] = true, [OP_min] = true,
+    };
+    bool weak = false, integers = KEEPS[op];
+    if (!h->capture || DTYPES[made->dtype].class != CLASS_FLOAT) return STRONG;
+    for (int arg = 1; arg <= n; arg++) {
+        const Tensor *t = host_tensor_at(L, h, arg);
+        if (t && !t->weak) return STRONG;
+        weak |= t != NULL;
+        integers &= t ? t->weak == WEAK_INT : number_class(L, arg) == CLASS_INT;
+    }
+    return !weak ? STRONG : integers ? WEAK_INT : WEAK_FLOAT;
 }
 
 void host_elementwise(lua_State *L, Host *h, Op op)
@@ -83,7 +116,7 @@ void host_elementwise(lua_State *L, Host *h, Op op)
     Tensor *out = host_tensor_new(L, h);
     Trace *tr = host_trace(L, h);
     int beside = beside_dtype(L, h, op, n);
-    if (beside < 0) beside = beside_numbers(L, op, n);
+    if (beside < 0) beside = beside_numbers(L, h, op, n);
     Node *in[MAX_OPERANDS];
     for (int i = 0; i < n; i++) {
         bool condition = info->family == FAM_select && i == 0;
@@ -92,6 +125,7 @@ void host_elementwise(lua_State *L, Host *h, Op op)
     Node *made = ir_elementwise(tr->graph, op, n, in);
     if (!made) host_throw(L, h);
     host_tensor_bind(out, tr, made);
+    out->weak = weak_result(L, h, op, n, made);
 }
 
 static int op_method(lua_State *L)

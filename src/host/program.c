@@ -27,6 +27,7 @@ typedef struct Prog {
     bool running;   /* and perhaps printing, which is Lua code */
     bool *updated;  /* by argument: its new value is one of the last outputs */
     int nupdated;
+    uint8_t *number;     /* by argument: INTEGER or FLOAT; NULL: it does not matter */
     Tensor **wanted;     /* during a run: tensors whose values are needed */
     Storage **in, **out; /* during a run: references */
 } Prog;
@@ -49,6 +50,7 @@ static void prog_end(Owned *o)
     base_mem_free(p->state);
     base_mem_free(p->assigned);
     base_mem_free(p->updated);
+    base_mem_free(p->number);
     base_mem_free(p->wanted);
     base_mem_free(p->in);
     base_mem_free(p->out);
@@ -140,8 +142,13 @@ static void realise_inputs(lua_State *L, Host *h, Prog *p)
     if (host_realise(h, n, p->wanted) < 0) host_throw(L, h);
 }
 
-static Storage *number_storage(Host *h, double value)
+static Storage *number_storage(lua_State *L, Host *h, const Prog *p)
 {
+    double value = lua_tonumber(L, -1);
+    if (p->number && lua_isinteger(L, -1) && (lua_Integer)(float)value != lua_tointeger(L, -1))
+        host_raise(L, SGL_EARG, "pass a tensor of the dtype: sgl.tensor(n, { dtype = \"i64\" })",
+                   "a number among the arguments is an f32 inside the step, and %I does not fit",
+                   lua_tointeger(L, -1));
     Storage *s = exec_storage_new(h->cx, DT_f32, 0, NULL);
     if (s) *(float *)s->data = (float)value;
     return s;
@@ -163,8 +170,8 @@ static void fill_inputs(lua_State *L, Host *h, Prog *p)
 {
     for (int i = 0; i < p->nargs; i++) {
         bool number = lua_rawgeti(L, 2, i + 1) == LUA_TNUMBER;
-        p->in[i] = number ? number_storage(h, lua_tonumber(L, -1))
-                          : exec_storage_ref(host_tensor_at(L, h, -1)->storage);
+        p->in[i] =
+            number ? number_storage(L, h, p) : exec_storage_ref(host_tensor_at(L, h, -1)->storage);
         lua_pop(L, 1);
         if (!p->in[i]) host_throw(L, h);
     }
@@ -324,13 +331,29 @@ static int prog_state(lua_State *L)
     return 1;
 }
 
-/* program:fits(args) -> whether the comparisons of sizes that the capture made come out as then. */
+/* Is a number among the arguments an integer where it was none, or the other way? Its index. */
+static int other_number(lua_State *L, const Prog *p)
+{
+    for (int i = 0; p->number && i < p->nargs; i++) {
+        bool number = lua_rawgeti(L, 2, i + 1) == LUA_TNUMBER;
+        bool other = number && p->number[i] != (lua_isinteger(L, -1) ? INTEGER : FLOAT);
+        lua_pop(L, 1);
+        if (other) return i + 1;
+    }
+    return 0;
+}
+
+/* program:fits(args) -> whether the comparisons of sizes that the capture made come out as then,
+ * and the index of a number that is of the other type, where types matter. */
 static int prog_fits(lua_State *L)
 {
     Host *h = host_of(L);
     Prog *p = prog_check(L);
     check_arity(L, p);
-    lua_pushboolean(L, true);
+    int other = other_number(L, p);
+    lua_pushboolean(L, !other);
+    if (other) lua_pushinteger(L, other);
+    if (other) return 2;
     if (!p->dynamic || !host_dynamic_guards(p->dynamic)->n) return 1;
     Shape *list = host_scratch(L, (size_t)p->nin, sizeof *list);
     const Graph *g = host_dynamic_graph(p->dynamic);
@@ -445,6 +468,9 @@ int host_program_push(lua_State *L, Host *h, Capture *c, int states)
         p->updated[i] = c->args[i].assigned;
         p->nupdated += c->args[i].assigned;
     }
+    if (c->classed) p->number = base_mem_zero((size_t)c->nargs + 1, 1);
+    if (c->classed && !p->number) host_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
+    for (int i = 0; p->number && i < c->nargs; i++) p->number[i] = (uint8_t)c->args[i].number;
     if (c->rng) p->rng = (int)ir_attr_int(c->rng, 0);
     Graph *g = c->trace.graph;
     for (int i = 0; i < g->assigns.n; i++) p->assigned[g->assigns.at[i].input] = true;

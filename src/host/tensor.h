@@ -22,6 +22,7 @@ struct Tensor {
     uint64_t id;               /* of its value as a leaf: new when it gets another value */
     bool leaf;                 /* was assigned: a leaf as soon as it is computed */
     bool cut;                  /* a leaf that was computed: its history is gone */
+    enum { STRONG, WEAK_INT, WEAK_FLOAT } weak; /* inside a step: stands for numbers alone */
     enum { TENSOR_ALIVE, TENSOR_CLOSED, TENSOR_ESCAPED } life;
 };
 

@@ -43,8 +43,12 @@ static int guards_gc(lua_State *L)
     vec_free(&g->fast);
     vec_free(&g->slow);
     vec_free(&g->failures);
+    lua_pushnil(L); /* the anchor, if the capture failed before it was on */
+    lua_rawsetp(L, LUA_REGISTRYINDEX, g);
     return 0;
 }
+
+static const luaL_Reg GUARDS_META[] = {{"__gc", guards_gc}, {NULL, NULL}};
 
 static Value value_at(lua_State *L, int i)
 {
@@ -133,10 +137,7 @@ Guards *host_guards_new(lua_State *L, Host *h)
 {
     Guards *g = lua_newuserdatauv(L, sizeof *g, 1);
     *g = (Guards){.host = h};
-    if (luaL_newmetatable(L, CLASS)) {
-        lua_pushcfunction(L, guards_gc);
-        lua_setfield(L, -2, "__gc");
-    }
+    host_class(L, CLASS, GUARDS_META, NULL, 0);
     lua_setmetatable(L, -2);
     lua_newtable(L);
     lua_pushvalue(L, -1);

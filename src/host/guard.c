@@ -33,7 +33,7 @@ struct Guards {
 };
 
 static const char CLASS[] = "sgl.guards";
-static const char VERSIONED; /* its address marks metatables of objects with a version */
+static const char VERSIONED; /* its address is the host's key in metatables of such objects */
 
 static int guards_gc(lua_State *L)
 {
@@ -158,6 +158,14 @@ bool host_push_fields(lua_State *L, int at)
     }
     lua_settop(L, t);
     return versioned;
+}
+
+void host_fields_touch(lua_State *L, int at)
+{
+    lua_getmetatable(L, at);
+    lua_rawgetp(L, -1, &VERSIONED);
+    ((Host *)lua_touserdata(L, -1))->version++;
+    lua_pop(L, 2);
 }
 
 /* ---- checking */
@@ -350,7 +358,7 @@ static int touch(lua_State *L)
 static int versioned(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
-    lua_pushboolean(L, 1);
+    lua_pushlightuserdata(L, host_of(L));
     lua_rawsetp(L, 1, &VERSIONED);
     return 0;
 }

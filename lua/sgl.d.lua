@@ -1357,7 +1357,7 @@ sgl.Spec = {}
 ---@return any # Spec
 function sgl.spec(shape, dtype) end
 
----What a compiled function could be captured of: { name, steps, captures, breaks, segments, recaptures, captured_steps, captured_time, seconds }. It prints as a report; :json() gives the breaks as JSON lines.
+---What a compiled function could be captured of: { name, steps, captures, breaks, segments, recaptures, captured_steps, captured_time, seconds }. It prints as a report; :json() gives the breaks as JSON lines, :picture(folder) draws the way to each with Graphviz.
 ---@param fn any what sgl.compile returned
 ---@return table # table
 function sgl.coverage(fn) end

@@ -214,6 +214,24 @@ describe("the cache of programs", function()
     assert.is_true(s.lookup_us.p50 < s.compile_us.p50)
   end)
 
+  it("bounds programs of symbolic sizes too, and makes them again when they had to go", function()
+    local batch = sgl.dim("cached_batch", { max = 64 })
+    local step = sgl.compile(function(v) return (v * 3.5):exp():sum(1) end,
+      { inputs = { sgl.spec { batch, 4 } } })
+    local want = {}
+    local change = stats_of(function()
+      for n = 1, 5 do want[n] = step(sgl.ones(n, 4)):bytes() end
+    end)
+    assert.is_true(change.entries >= 5 and change.bytes > 0)
+    sgl.config.cache_size_limit = 0
+    assert.is_true(sgl.cache.stats().held >= 4)
+    for n = 1, 5 do assert.are.equal(want[n], step(sgl.ones(n, 4)):bytes()) end
+    assert.is_true(step:info().kernels > 0)
+    assert.are.equal(1, step:info().captures)
+    step:close()
+    assert.are.equal(0, sgl.cache.stats().held)
+  end)
+
   it("frees nothing under a program that runs: its prints may use the cache", function()
     local out, status = support.script [[
       local sgl = require "sgl"

@@ -60,7 +60,8 @@ local ALL = function() return batches(1, 2, 7, 32) end
 local MANY = function() return pairs_of({ 1, 1 }, { 2, 3 }, { 7, 5 }, { 32, 16 }) end
 
 local conv, strided = nn.Conv2d(3, 4, 3, { padding = 1 }), nn.Conv2d(4, 4, 3, { stride = 2 })
-local attention, lstm = nn.MultiheadAttention(8, 2), nn.LSTM(8, 4)
+local attention = nn.MultiheadAttention(8, 2)
+local lstm, gru = nn.LSTM(8, 4), nn.GRU(8, 4)
 
 -- { title, spec, calls, function of x }
 local ROWS = {
@@ -152,6 +153,24 @@ local ROWS = {
   { "a recurrent layer", sgl.spec { batch, 5, 8 },
     function() return { { sgl.randn(1, 5, 8) }, { sgl.randn(7, 5, 8) } } end,
     function(x) return (lstm(x)) end },
+  { "layers over time", sequences, MANY, function(x)
+    local y, state = lstm(x)
+    return y, state[1], state[2], (gru(x))
+  end },
+  { "a loop", sequences, MANY, function(x)
+    return sgl.loop(function(y) return y:abs():sum():lt(1e3) end,
+      function(y) return y * 1.5 + y:mean(1, { keepdim = true }) end, x, { max = 20 })
+  end },
+  { "diagonals", sequences, MANY, function(x)
+    local y = x:matmul(x:transpose(2, 3))
+    return y:diagonal(0, 2, 3), y:diagonal(1, 2, 3):sum()
+  end },
+  { "a write under a mask", sequences, MANY, function(x)
+    local y = x * 1
+    y[y:gt(0)] = y * 2
+    y[{ { 1, 1 } }] = x[{ { 1, 1 } }] * 3
+    return y
+  end },
 }
 
 describe("symbolic sizes", function()
@@ -166,14 +185,10 @@ describe("symbolic sizes", function()
     "reshape, with -1 too", "concat and stack", "slices", "broadcast", "padding", "einsum",
     "assignment to a part", "normalisation", "attention with a causal mask",
     "random numbers and dropout", "a recurrent layer",
-    "branches and scans",
+    "branches and scans", "a loop", "layers over time", "diagonals", "a write under a mask",
     "convolution and pooling over images of any size" }
-  -- At size 1 a static capture finds some of these results to be one node, and so adds up their
-  -- gradients in another order.
-  local MERGED = { slices = true, movement = true, ["reshape, with -1 too"] = true }
   for _, row in ipairs(ROWS) do
     local title, spec, calls, fn = table.unpack(row)
-    if MERGED[title] then calls = function() return pairs_of({ 2, 3 }, { 7, 5 }, { 32, 16 }) end end
     for _, smooth in ipairs(SMOOTH) do
       if smooth == title then
         it("have gradients: " .. title, function()
@@ -369,6 +384,64 @@ describe("a size compared with a number by ==", function()
     assert.are.equal(1, f(sgl.ones(1, 8))[1][1]:item())
     assert.are.equal(2, f(sgl.ones(2, 8))[1][1]:item())
     assert.are.equal(2, f:info().captures)
+  end)
+end)
+
+describe("a size that Lua would take for something else", function()
+  for _, row in ipairs {
+    { "a 'for' loop", function(x) for _ = 1, x.shape[1] do x = x + 1 end return x end },
+    { "a 'for' loop", function(x) for _ = x.shape[1], 1, -1 do x = x + 1 end return x end },
+    { "the key of a table", function(x) return ({ x * 2, x * 3 })[x.shape[1]] or x end },
+    { "the key of a table", function(x) local t = {} t[x.shape[1]] = 2 return x * #t end },
+    { "type of", function(x) return type(x.shape[1]) == "number" and x * 2 or x end },
+    { "math.type of", function(x) return math.type(x.shape[1]) and x * 2 or x end },
+    { "math.floor of", function(x) return x * math.floor(x.shape[1]) end },
+    { "tonumber of", function(x) return x * tonumber(x.shape[1]) end },
+  } do
+    it("is a break with the line: " .. row[1], function()
+      local e = failure(sgl.compile(row[2], { inputs = { rows } }), sgl.ones(2, 8))
+      assert.is_truthy(e.message:find(row[1], 1, true), e.message)
+      assert.is_truthy(tostring(e):find("[break B-SIZE", 1, true), tostring(e))
+      assert.are.equal(debug.getinfo(row[2], "S").linedefined, e.line)
+    end)
+  end
+
+  it("has as text the number that the call has, which is a guard", function()
+    local f = check({ rows }, batches(2, 3, 12, 3), function(x)
+      local n = x.shape[1]
+      return x * #tostring(n), x * tonumber("1" .. n), x + #("%s"):format(n + 7)
+    end)
+    assert.are.equal(3, f:info().captures)
+    assert.is_truthy(f:info().guards[1]:find("is true", 1, true), f:info().guards[1])
+    assert.are.equal("batch", tostring(batch))
+  end)
+
+  it("goes through math.max and math.min, which compare", function()
+    check({ rows }, batches(2, 7), function(x)
+      return x * math.max(x.shape[1], 5), x * math.min(3, x.shape[1])
+    end)
+  end)
+end)
+
+describe("programs of one function", function()
+  it("share the memory they run in, whatever the sizes", function()
+    local function grown(most)
+      collectgarbage()
+      local f <close> = sgl.compile(function(x)
+        local y = x:matmul(sgl.ones(8, 40000)):tanh()
+        return (y:matmul(y:transpose(1, 2))):sum()
+      end, { inputs = { rows } })
+      local inputs = {}
+      for n = 1, most do inputs[n] = sgl.ones(n + 24, 8):realize() end
+      f(sgl.ones(64, 8))
+      local before = sgl.memory().live
+      for n = 1, most do f(inputs[n]) end
+      assert.are.equal(most + 1, f:info().instances)
+      return sgl.memory().live - before, f:info().arena_bytes
+    end
+    local growth, arena = grown(16)
+    assert.is_true(arena > 4e6, arena)
+    assert.is_true(growth < arena, growth)
   end)
 end)
 

@@ -144,8 +144,54 @@ describe("the command line", function()
     assert.are.equal(0, status, out)
     assert.matches("^2%.0\n", out)
     assert.matches("B%-READ  train%.lua:3: item", out)
-    assert.matches("called at train%.lua:6", out)
+    assert.matches("calls   train%.lua:9\n +train%.lua:6 in fn\n +train%.lua:3 in positive\n", out)
+    assert.matches("values  %%0  x +f32%[2%] +train%.lua:%d+\n.*sum +f32%[%] +train%.lua:3 +of %%0"
+      .. "  <%- here\n", out)
     assert.matches("train%.lua: 1 break\n$", out)
+  end)
+
+  -- Graphviz as a script: it keeps what it was given, or fails.
+  local function with_dot(body, words)
+    support.write(folder .. "dot", "#!/bin/sh\n" .. body)
+    os.execute("chmod +x " .. folder .. "dot")
+    return support.run(("cd %s && env PATH=.:$PATH %s %s"):format(folder, support.binary, words))
+  end
+
+  it("draws the way to each break: `sgl breaks --picture`", function()
+    support.write(folder .. "train.lua", SCRIPT)
+    local out, status = with_dot('cat > "$3"', "breaks --picture . train.lua")
+    assert.are.equal(0, status, out)
+    assert.matches("picture %./B%-READ%-train%.lua%-3%.svg\n", out)
+    local text = support.read(folder .. "B-READ-train.lua-3.svg")
+    assert.matches('call1 %[label="train%.lua:9"', text)
+    assert.matches("call1 %-> call2 ", text)
+    assert.matches('value0 %[label="x\\nf32%[2%]', text)
+    assert.matches("value%d+ %-> here\n", text)
+  end)
+
+  it("keeps the drawing's text where it cannot draw, and says what is missing", function()
+    support.write(folder .. "train.lua", SCRIPT)
+    local out, status = with_dot("exit 1", "breaks --picture . train.lua")
+    assert.are.equal(1, status)
+    assert.matches("no picture, only %./B%-READ%-train%.lua%-3%.dot: is .-graphviz", out)
+    assert.matches("^digraph ", support.read(folder .. "B-READ-train.lua-3.dot"))
+    out, status = sgl_of "breaks --picture none train.lua"
+    assert.are.equal(1, status)
+    assert.matches("no picture in none/B%-READ", out)
+    assert.matches("usage: sgl breaks", (sgl_of "breaks --pictures . train.lua"))
+    assert.matches("usage: sgl breaks", (sgl_of "breaks --picture ."))
+  end)
+
+  it("leaves out the middle of a long way", function()
+    local step = sgl.compile(function(x)
+      for _ = 1, 60 do x = x:tanh() end
+      return x:sum():item()
+    end, { fullgraph = false })
+    step(sgl.ones(2))
+    local b = sgl.coverage(step).breaks[1]
+    assert.is_true(b.path.more)
+    assert.are.equal(32, #b.path.values)
+    assert.matches("… %d+ more", tostring(sgl.coverage(step)))
   end)
 
   it("prints the entry of a code: `sgl ? B-COND`", function()

@@ -5,6 +5,7 @@
 -- Arguments are every pair of a list of special and ordinary values; an op of the table that has no
 -- formula here is left to ops_spec.lua.
 
+local sgl = require "sgl"
 local core = require "sgl.core"
 local engine = require "spec.engine"
 
@@ -183,5 +184,24 @@ describe("the meaning of", function()
     local out = core.apply("where", { core.tensor { true, false }, core.tensor { 1.0, 2.0 },
       core.tensor { NAN, 4.0 } })
     assert.are.same({ 1, 4 }, out:tolist())
+  end)
+
+  it("sum: of one element that element, -0 too, and of none 0", function()
+    local function inverse(t) return (1 / t):tolist() end
+    local minus = sgl.full({ 1, 40 }, -0.0)
+    assert.are.equal(-math.huge, inverse(minus:sum()))
+    assert.are.same({ -math.huge }, inverse(minus:sum(2)))
+    assert.are.equal(-math.huge, inverse(minus:sum(1))[1])
+    assert.are.equal(math.huge, inverse(sgl.tensor { -0.0, 0.0 }:sum()))
+    assert.are.equal(math.huge, inverse(sgl.zeros(0):sum()))
+    assert.are.equal(math.huge, inverse(sgl.zeros(0, 3):sum(1))[1])
+  end)
+
+  it("sum: dims of size 1 have no say in the order of additions", function()
+    local x = sgl.randn(1000)
+    local wide = x:reshape(1, 1000, 1)
+    for _, axes in ipairs { { 2 }, { 1, 2 }, { 2, 3 }, { 1, 2, 3 } } do
+      assert.are.equal(x:sum():item(), wide:sum(axes):item())
+    end
   end)
 end)

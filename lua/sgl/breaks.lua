@@ -2,9 +2,10 @@
 --
 -- In:    the facts that host/break.c found: the row of breaks.def, what stands there, the tensor.
 -- Out:   the error object: the sentence, the source line with the expression marked, the rewrites;
---        and its record { code, reason, file, line, stack, component, action, fix }.
+--        and its record { code, reason, file, line, stack, component, action, fix, path }.
 -- Holds: the source line is read from the file; where that cannot be, it is left out.
 local core = require "sgl.core"
+local path = require "sgl.path"
 
 local breaks = {}
 
@@ -14,8 +15,8 @@ local KEYWORDS = { ["'if'"] = true, ["'elseif'"] = true, ["'while'"] = true, ["'
 
 -- The text of a line of a chunk's file, or nil.
 local function line_of(source, file, number)
-  local path = source and source:match "^@(.*)$" or not source and file
-  local handle = path and io.open(path, "rb")
+  local name = source and source:match "^@(.*)$" or not source and file
+  local handle = name and io.open(name, "rb")
   if not handle then return nil end
   local text
   for _ = 1, number do text = handle:read "l" end
@@ -127,13 +128,15 @@ local function make(facts)
     facts.rewrites = "if c then … else … end|to choose by a value of Lua;" .. facts.rewrites
   end
   rewrite_lines(facts, expression, out)
+  local frames = stack()
   return {
     code = "SGL_ESTATE", reason = facts.code, message = message, hint = table.concat(out, "\n"),
     mark = ("[break %s, sgl ? %s]"):format(facts.code, facts.code),
     file = facts.file, line = facts.line,
     record = {
       code = facts.code, reason = message:gsub("\n", " "), file = facts.file, line = facts.line,
-      stack = stack(), component = facts.component, action = "refused", fix = facts.fix,
+      stack = frames, component = facts.component, action = "refused", fix = facts.fix,
+      path = path.make(frames, facts.nodes),
     },
   }
 end
@@ -143,10 +146,10 @@ core.on_break(make)
 --- The record of an error that ended a capture, or nil if it is no break.
 function breaks.record(e)
   if type(e) ~= "table" or not e.reason then return nil end
+  local frames = e.file and { ("%s:%d"):format(e.file, e.line) } or {}
   return e.record or {
-    code = e.reason, reason = e.message, file = e.file, line = e.line,
-    stack = e.file and { ("%s:%d"):format(e.file, e.line) } or {},
-    component = "reading", action = "refused", fix = e.hint,
+    code = e.reason, reason = e.message, file = e.file, line = e.line, stack = frames,
+    component = "reading", action = "refused", fix = e.hint, path = path.make(frames),
   }
 end
 

@@ -20,20 +20,37 @@ local function run_in_segments(path, ...)
   return xpcall(chunk, function(e) return debug.traceback(tostring(e), 2) end, ...)
 end
 
---- Prints what keeps the steps of a script from being captured as a whole.
-function cli.breaks(path, ...)
-  if not path then error("usage: sgl breaks SCRIPT [ARGUMENTS]", 0) end
-  local fine, message = run_in_segments(path, ...)
+local USAGE = "usage: sgl breaks [--picture FOLDER] SCRIPT [ARGUMENTS]"
+
+-- Prints the reports of a script's compiled functions; returns how many breaks there are, and why
+-- one could not be drawn.
+local function print_reports(folder)
   local coverage = require "sgl.coverage"
-  local count = 0
+  local count, failure = 0, nil
   for _, compiled in ipairs(coverage.all()) do
     local report = coverage.report(compiled)
     count = count + #report.breaks
     print(report)
+    local drawn, message = {}, nil
+    if folder then drawn, message = report:picture(folder) end
+    for _, path in ipairs(drawn or {}) do print("      picture " .. path) end
+    failure = failure or message
   end
+  return count, failure
+end
+
+--- Prints what keeps the steps of a script from being captured as a whole.
+function cli.breaks(...)
+  local pictures = (...) == "--picture"
+  local folder = pictures and select(2, ...) or nil
+  local arguments = { select(pictures and 3 or 1, ...) }
+  local path = arguments[1]
+  if not path or path:sub(1, 1) == "-" then error(USAGE, 0) end
+  local fine, message = run_in_segments(table.unpack(arguments))
+  local count, failure = print_reports(folder)
   print(("%s: %d break%s"):format(path, count, count == 1 and "" or "s"))
   io.stdout:flush()
-  if not fine then error(message, 0) end
+  if not fine or failure then error(fine and failure or message, 0) end
 end
 
 return cli

@@ -5,6 +5,8 @@
 local api = require "sgl.api"
 local core = require "sgl.core"
 local events = require "sgl.emit"
+local path = require "sgl.path"
+local picture = require "sgl.picture"
 
 local coverage = {}
 
@@ -67,14 +69,26 @@ local function json(v)
   return "[" .. table.concat(items, ", ") .. "]"
 end
 
-local FIELDS = { "code", "reason", "file", "line", "stack", "component", "action", "fix" }
-
---- The record of a break as one line of JSON.
-function coverage.line(record)
+local function object(fields, v, special)
   local items = {}
-  for i, key in ipairs(FIELDS) do items[i] = ('"%s": %s'):format(key, json(record[key])) end
+  for i, key in ipairs(fields) do
+    items[i] = ('"%s": %s'):format(key, (special and special[key] or json)(v[key]))
+  end
   return "{" .. table.concat(items, ", ") .. "}"
 end
+
+local function path_json(way)
+  local values = {}
+  for i, v in ipairs(way.values) do
+    values[i] = object({ "id", "op", "type", "place", "inputs" }, v)
+  end
+  return ('{"calls": %s, "values": [%s]}'):format(json(way.calls), table.concat(values, ", "))
+end
+
+local FIELDS = { "code", "reason", "file", "line", "stack", "component", "action", "fix", "path" }
+
+--- The record of a break as one line of JSON.
+function coverage.line(record) return object(FIELDS, record, { path = path_json }) end
 
 local Report = { __name = "sgl.coverage" }
 Report.__index = Report
@@ -90,7 +104,7 @@ function Report:__tostring()
   if self.segments > 0 then out[#out + 1] = ("  segments  %d a step"):format(self.segments) end
   for _, b in ipairs(self.breaks) do
     out[#out + 1] = ("  %s  %s:%s: %s"):format(b.code, b.file, b.line, b.reason)
-    for i = 2, #b.stack do out[#out + 1] = "      called at " .. b.stack[i] end
+    for _, line in ipairs(path.lines(b.path, "      ")) do out[#out + 1] = line end
     if b.fix then out[#out + 1] = "      use " .. b.fix end
   end
   for _, reason in ipairs(self.recaptures) do out[#out + 1] = "  re-captured: " .. reason end
@@ -102,6 +116,19 @@ function Report:json()
   local lines = {}
   for i, b in ipairs(self.breaks) do lines[i] = coverage.line(b) end
   return table.concat(lines, "\n")
+end
+
+--- Draws the way to each break into a folder, as CODE-FILE-LINE.svg. Returns the paths; nil,
+--- message, code where one could not be drawn: then its text is kept, as .dot.
+function Report:picture(folder)
+  local drawn, message, code = {}, nil, nil
+  for i, b in ipairs(self.breaks) do
+    local file = (b.file or ""):gsub("[^%w.-]+", "-"):gsub("^%-", "")
+    local name = ("%s/%s-%s-%s.svg"):format(folder or ".", b.code, file, b.line or 0)
+    drawn[i], message, code = picture.draw(path.dot(b), name, true)
+  end
+  if message then return nil, message, code end
+  return drawn
 end
 
 --- The report of a compiled function.
@@ -124,7 +151,7 @@ end
 api.fn(api.root, "coverage", {
   doc = "What a compiled function could be captured of: { name, steps, captures, breaks, segments, "
     .. "recaptures, captured_steps, captured_time, seconds }. It prints as a report; :json() gives "
-    .. "the breaks as JSON lines.",
+    .. "the breaks as JSON lines, :picture(folder) draws the way to each with Graphviz.",
   args = { { "fn", "any", "what sgl.compile returned" } },
   returns = "table",
   errors = "something that is not a compiled function",

@@ -6,6 +6,7 @@
 -- Holds: the short form (tostring) is the source: what is asked and what is seen agree.
 local api = require "sgl.api"
 local core = require "sgl.core"
+local picture = require "sgl.picture"
 
 local raise = core.raise
 
@@ -91,15 +92,15 @@ local function dot_text(nodes)
   local lines = { "digraph {", "  node [shape=box, fontname=monospace, fontsize=10]" }
   for _, name in ipairs(nodes.order) do
     local node = nodes[name]
-    lines[#lines + 1] = ("  %q [label=%q%s]"):format(name,
-      ("%s  %s\\n%s\\n%s"):format(name, node.op, node.type, node.source):gsub("\\n$", ""),
+    lines[#lines + 1] = ("  %q [label=%s%s]"):format(name, picture.string(
+      ("%s  %s\n%s\n%s"):format(name, node.op, node.type, node.source):gsub("\n$", "")),
       node.op == "input" and ", style=filled, fillcolor=lightgrey" or "")
     for _, input in ipairs(node.inputs) do
       lines[#lines + 1] = ("  %q -> %q"):format(input, name)
     end
   end
   lines[#lines + 1] = "}\n"
-  return (table.concat(lines, "\n"):gsub("\\\\n", "\\n"))
+  return table.concat(lines, "\n")
 end
 
 api.method(Graph, "dot", {
@@ -110,14 +111,4 @@ api.method(Graph, "picture", {
   doc = "Draws the graph with Graphviz into an SVG file.",
   args = { { "path", "string?", "default graph.svg" } },
   returns = "the path; or nil, message, code when Graphviz or the folder is missing",
-}, function(self, path)
-  path = path or "graph.svg"
-  local quoted = "'" .. path:gsub("'", "'\\''") .. "'"
-  local pipe = io.popen("dot -Tsvg -o " .. quoted .. " 2>/dev/null", "w")
-  if pipe then
-    pipe:write(dot_text(read(self)))
-    if pipe:close() then return path end
-  end
-  return core.fail("SGL_EFILE", ("no picture in %s: is the package graphviz installed?"):format(
-    path))
-end)
+}, function(self, path) return picture.draw(dot_text(read(self)), path or "graph.svg") end)

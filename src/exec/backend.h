@@ -12,10 +12,14 @@ typedef struct Backend {
     /* While it registers: is the machine fit for it? Optional: any is. Negative with the context's
      * error set. */
     int (*start)(Ctx *cx);
-    /* Once a program, after lowering: compile kernels, size workspaces; *state is the backend's.
-     * Optional: nothing is prepared. */
+    /* Once a program, after lowering: compile kernels; *state is the backend's. Optional: nothing
+     * is prepared. */
     int (*prepare)(Ctx *cx, const StepVec *steps, void **state);
     void (*release)(void *state);                               /* optional: nothing to free */
+    /* The bytes that steps of the next run need beside the buffers; SIZE_MAX with the context's
+     * error set. Optional: none. */
+    size_t (*workspace)(Ctx *cx, void *state);
+    void (*place)(void *state, void *at);          /* from now on they are here; with workspace */
     /* Runs step number i. buffers[b] is the address of buffer b. Allocates nothing. Negative with
      * the context's error set, for instance an index out of range. */
     int (*run)(Ctx *cx, void *state, const Step *step, int i, void *const *buffers);

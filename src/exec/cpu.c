@@ -2,9 +2,9 @@
  *
  * In:   the steps of a program; for a run the addresses of its buffers.
  * Out:  the buffers written.
- * Holds: a run allocates nothing unless the number of threads grew since. Workspaces are shared by
- *        all steps, which run one after the other. Steps below WORK_MIN stay on the caller's
- *        thread.
+ * Holds: a run allocates nothing. The workspace is shared by all steps, which run one after the
+ *        other: partial results, widened operands, scratch for each thread. Steps below WORK_MIN
+ *        stay on the caller's thread.
  */
 #include "exec/cpu.h"
 #include <string.h>
@@ -38,13 +38,14 @@ typedef struct CpuStep {
 
 typedef struct CpuState {
     const Isa *isa;
-    int nsteps, workers;
+    int nsteps;
+    bool parallel; /* is any step? */
     size_t scratch_bytes, partial_bytes, wide_bytes;
-    char *scratch; /* workers × scratch_bytes */
     void *partials;
-    char *wide;  /* widened operands of one step */
-    Map plans;   /* while preparing: address of a kernel to that of its plan */
-    void **args; /* addresses of one kernel's buffers */
+    char *wide;    /* widened operands of one step */
+    char *scratch; /* scratch_bytes for each thread */
+    Map plans;     /* while preparing: address of a kernel to that of its plan */
+    void **args;   /* addresses of one kernel's buffers */
     int nargs;
     CpuStep step[];
 } CpuState;
@@ -108,17 +109,25 @@ static int prepare_step(Ctx *cx, CpuState *st, const Step *s, CpuStep *to)
     return SGL_OK;
 }
 
-/* Scratch for all workers the pool may have; only grows. */
-static int reserve(Ctx *cx, CpuState *st, int workers)
+static size_t workspace(Ctx *cx, void *state)
 {
-    if (workers <= st->workers) return SGL_OK;
-    char *scratch = base_mem_big((size_t)workers * st->scratch_bytes);
-    if (!scratch)
-        return base_fail(cx, SGL_ENOMEM, "no memory for the workspaces of %d threads", workers);
-    base_mem_free(st->scratch);
-    st->scratch = scratch;
-    st->workers = workers;
-    return SGL_OK;
+    const CpuState *st = state;
+    Pool *pool = st->parallel ? base_ctx_pool(cx) : NULL;
+    if (st->parallel && !pool) {
+        base_fail(cx, SGL_ENOMEM, "no memory for threads");
+        return SIZE_MAX;
+    }
+    size_t workers = pool ? (size_t)base_pool_threads(pool) : 1;
+    return st->partial_bytes + st->wide_bytes + workers * st->scratch_bytes;
+}
+
+/* Scratch comes last: what is before it does not depend on the number of threads. */
+static void place(void *state, void *at)
+{
+    CpuState *st = state;
+    st->partials = at;
+    st->wide = (char *)at + st->partial_bytes;
+    st->scratch = st->wide + st->wide_bytes;
 }
 
 static void release(void *state)
@@ -127,9 +136,6 @@ static void release(void *state)
     for (int i = 0; i < st->nsteps; i++)
         if (!st->step[i].shared) kern_tile_free(st->step[i].plan);
     base_map_free(&st->plans);
-    base_mem_free(st->scratch);
-    base_mem_free(st->partials);
-    base_mem_free(st->wide);
     base_mem_free(st->args);
     base_mem_free(st);
 }
@@ -144,14 +150,11 @@ static int prepare(Ctx *cx, const StepVec *steps, void **state)
     for (int i = 0; i < steps->n && code == SGL_OK; i++)
         code = prepare_step(cx, st, &steps->at[i], &st->step[i]);
     base_map_free(&st->plans);
+    for (int i = 0; i < steps->n; i++) st->parallel |= st->step[i].parallel;
     if (code == SGL_OK) {
-        st->partials = base_mem_big(st->partial_bytes);
-        st->wide = base_mem_big(st->wide_bytes);
         st->args = base_mem_zero((size_t)st->nargs + 1, sizeof *st->args);
-        if (!st->partials || !st->wide || !st->args)
-            code = base_fail(cx, SGL_ENOMEM, "no memory for the workspaces of a program");
+        if (!st->args) code = base_fail(cx, SGL_ENOMEM, "no memory for a plan of kernels");
     }
-    if (code == SGL_OK) code = reserve(cx, st, 1);
     if (code < 0) {
         release(st);
         st = NULL;
@@ -233,8 +236,6 @@ static int run(Ctx *cx, void *state, const Step *s, int i, void *const *buffers)
     if (st->step[i].parallel) {
         pool = base_ctx_pool(cx);
         if (!pool) return base_fail(cx, SGL_ENOMEM, "no memory for threads");
-        int code = reserve(cx, st, base_pool_threads(pool));
-        if (code < 0) return code;
     }
     if (s->kind == STEP_KERNEL) return run_kernel(st, s, &st->step[i], pool, buffers);
     return run_op(cx, st, s, pool, buffers);
@@ -251,4 +252,4 @@ void exec_cpu_split(const CpuJob *j, int chunks, PoolFn fn, void *arg)
 
 static int start(Ctx *cx) { return kern_isa(cx) ? SGL_OK : cx->err.code; }
 
-const Backend EXEC_CPU = {"cpu", start, prepare, release, run, 1};
+const Backend EXEC_CPU = {"cpu", start, prepare, release, workspace, place, run, 1};

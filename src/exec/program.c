@@ -3,8 +3,8 @@
  * In:   a static graph; for a run the storages of its inputs.
  * Out:  a program; for a run the storages of the outputs.
  * Holds: a run allocates only outputs, and those only while the caller still holds the ones of the
- *        run before. Assigns that are not in place are copied after the last step, all from the
- *        values before any of these copies.
+ *        run before, and the shared workspace where that is too small by now. Assigns that are not
+ *        in place are copied after the last step, all from the values before any of these copies.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "exec/slot.h"
 #include "exec/tell.h"
 #include "exec/warm.h"
+#include "exec/workspace.h"
 #include "ir/control.h"
 
 int exec_print_set(Ctx *cx, ExecPrint print)
@@ -106,13 +107,23 @@ static int allocate(Program *p)
     const Schedule *s = p->schedule;
     p->buffers = base_mem_zero((size_t)s->buffers.n + 1, sizeof *p->buffers);
     p->kept = base_mem_zero((size_t)s->graph->outputs.n + 1, sizeof(Storage *));
-    p->memory = base_mem_big(s->arena_bytes);
-    if (!p->buffers || !p->kept || !p->memory)
-        return base_fail(p->cx, SGL_ENOMEM, "no memory for a program's arena of %zu bytes",
-                         s->arena_bytes);
+    return p->buffers && p->kept ? SGL_OK : out_of_memory(p);
+}
+
+/* Takes the workspace: the arena, behind it what the backend needs. exec_workspace_give ends it. */
+static int enter(Program *p)
+{
+    const Schedule *s = p->schedule;
+    size_t own = p->backend->workspace ? p->backend->workspace(p->cx, p->state) : 0;
+    if (own == SIZE_MAX) return p->cx->err.code;
+    p->needs = s->arena_bytes + own;
+    char *at = exec_workspace_take(p->cx, p->needs);
+    if (!at) return SGL_ENOMEM;
+    if (at == p->memory) return SGL_OK;
+    p->memory = at;
     for (int b = 0; b < s->buffers.n; b++)
-        if (s->buffers.at[b].place == BUF_ARENA)
-            p->buffers[b] = (char *)p->memory + s->buffers.at[b].offset;
+        if (s->buffers.at[b].place == BUF_ARENA) p->buffers[b] = at + s->buffers.at[b].offset;
+    if (p->backend->place) p->backend->place(p->state, at + s->arena_bytes);
     return SGL_OK;
 }
 
@@ -150,7 +161,7 @@ static void count(Program *p, double start)
     }
     info->steps = p->steps.n;
     info->arena_bytes = s->arena_bytes;
-    info->bytes = sizeof *p + s->arena_bytes + p->arena.bytes + s->graph->arena.bytes +
+    info->bytes = sizeof *p + p->arena.bytes + s->graph->arena.bytes +
                   (size_t)p->steps.cap * sizeof *p->steps.at;
     count_blocks(p);
     info->compile_seconds = base_clock() - start;
@@ -177,6 +188,19 @@ static Schedule *schedule(Graph *g, ProgramInfo *info, Str *key)
     return s ? s : pass_run(g, NULL, &info->passes, hooks.pass, hooks.arg);
 }
 
+/* The backend's part, and the blocks. The workspace is taken here, so that a job that does not fit
+ * into memory is refused before it runs; blocks take theirs one depth below. */
+static int prepare(Program *p)
+{
+    const Backend *b = p->backend;
+    int code = b->prepare ? b->prepare(p->cx, &p->steps, &p->state) : SGL_OK;
+    if (code >= 0) code = enter(p);
+    if (code < 0) return code;
+    code = exec_calls_make(p->cx, &p->steps, &p->calls);
+    exec_workspace_give(p->cx);
+    return code;
+}
+
 Program *exec_compile_part(Graph *g)
 {
     double start = base_clock();
@@ -192,9 +216,7 @@ Program *exec_compile_part(Graph *g)
     p->cx = cx;
     p->backend = exec_backend(cx);
     p->schedule = schedule(g, &p->info, &key);
-    if (!p->schedule || lower(p) < 0 || allocate(p) < 0 ||
-        exec_calls_make(cx, &p->steps, &p->calls) < 0 ||
-        (p->backend->prepare && p->backend->prepare(cx, &p->steps, &p->state) < 0)) {
+    if (!p->schedule || lower(p) < 0 || allocate(p) < 0 || prepare(p) < 0) {
         exec_program_free(p);
         p = NULL;
     }
@@ -238,13 +260,13 @@ void exec_compile_found(Program *p, double ms)
 void exec_program_free(Program *p)
 {
     if (!p) return;
+    exec_workspace_trim(p->cx, p->needs);
     if (p->backend->release && p->state) p->backend->release(p->state);
     exec_calls_free(p->calls);
     if (p->kept)
         for (int k = 0; k < p->schedule->graph->outputs.n; k++) exec_storage_unref(p->kept[k]);
     base_mem_free(p->kept);
     base_mem_free(p->buffers);
-    base_mem_free(p->memory);
     vec_free(&p->steps);
     base_arena_free(&p->arena);
     pass_schedule_free(p->schedule);
@@ -357,7 +379,7 @@ static int run_step(Program *p, int i)
     return code;
 }
 
-static int run_steps(Program *p)
+static int run_all(Program *p)
 {
     ExecHooks hooks = hooks_of(p->cx);
     bool told = obs_wanted(p->cx, OBS_step_end);
@@ -369,6 +391,15 @@ static int run_steps(Program *p)
         if (hooks.step && code >= 0) hooks.step(hooks.arg, p, i, base_clock() - start);
         if (tell) exec_step_tell(p, i, base_clock() - start);
     }
+    return code;
+}
+
+static int run_steps(Program *p)
+{
+    int code = enter(p);
+    if (code < 0) return code;
+    code = run_all(p);
+    exec_workspace_give(p->cx);
     return code;
 }
 

@@ -1,7 +1,7 @@
 /* program_type.h: the inside of a Program, for program.c and program_print.c alone.
  *
- * Holds: buffers[b] of an arena buffer is fixed from compilation on; those of inputs and outputs
- *        are set by each run.
+ * Holds: during a run buffers[b] is the address of buffer b: of the arena's in the workspace, of
+ *        inputs and outputs as the run gave them.
  */
 #ifndef SGL_EXEC_PROGRAM_TYPE_H
 #define SGL_EXEC_PROGRAM_TYPE_H
@@ -16,7 +16,8 @@ struct Program {
     const Backend *backend;
     void *state;             /* the backend's */
     Calls *calls;            /* what STEP_CALL runs; NULL: none */
-    void *memory;            /* the arena of buffers */
+    void *memory;            /* where the workspace was that buffers[] speaks of; borrowed */
+    size_t needs;            /* bytes of workspace the last run took */
     void **buffers;          /* by number in the schedule */
     Storage **kept;          /* by output: what the last run handed out, for reuse */
     ProgramInfo info;

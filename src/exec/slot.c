@@ -5,6 +5,9 @@
 static void slot_free(void *at)
 {
     ExecSlot *slot = at;
+    Workspaces *w = &slot->workspaces;
+    for (int i = 0; i < w->blocks.n; i++) base_mem_free(w->blocks.at[i].at);
+    vec_free(&w->blocks);
     base_mem_free(slot->disk.folder);
     base_mem_free(slot);
 }

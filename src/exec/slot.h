@@ -5,11 +5,18 @@
 #include "exec/disk.h"
 #include "exec/lifecycle.h"
 
+typedef struct WorkBlock { void *at; size_t bytes; } WorkBlock;
+typedef struct Workspaces {
+    VEC(WorkBlock) blocks;  /* by depth */
+    int depth;              /* blocks in use */
+} Workspaces;
+
 typedef struct ExecSlot {
     ExecHooks hooks;
     ExecPrint print;
     BackendState state[BACKEND_COUNT];
     Disk disk;
+    Workspaces workspaces;
 } ExecSlot;
 
 ExecSlot *exec_slot(Ctx *cx);               /* made at first use; NULL: no memory */

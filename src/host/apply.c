@@ -41,25 +41,15 @@ static const Builder BUILDERS[] = {
     {OP_dot, build_dot},         {OP_concat, build_concat},
 };
 
-/* Movements that change nothing are their input; lists shorter than the rank are left to the
- * op's shape rule. */
+/* What changes nothing whatever the sizes is its input; a list shorter than the rank is left to
+ * the op's shape rule. */
 static bool is_identity(Op op, const Node *x, const AttrBuf *b)
 {
     const int64_t *w = b->word;
-    int64_t n = x->rank;
-    if (op == OP_flip) return w[0] == 0;
-    if (op == OP_pad || op == OP_permute || op == OP_slice) {
-        if (w[0] != n || (op != OP_permute && w[n + 1] != n)) return false;
-    } else {
-        return OPS[op].family == FAM_reduce && w[0] == 0;
-    }
-    for (int64_t d = 1; d <= n; d++) {
-        if (op == OP_permute ? w[d] != d - 1 : w[d] != 0) return false;
-        if (op == OP_pad && w[n + 1 + d] != 0) return false;
-        if (op == OP_slice && (w[n + 1 + d] != x->dims[d - 1] || w[2 * (n + 1) + d] != 1))
-            return false;
-    }
-    return true;
+    if (op == OP_flip || OPS[op].family == FAM_reduce) return w[0] == 0;
+    bool same = op == OP_permute && w[0] == x->rank;
+    for (int64_t d = 1; same && d <= x->rank; d++) same = w[d] == d - 1;
+    return same;
 }
 
 static Node *build(Graph *g, Op op, int n, Node *const *in, AttrBuf *b)

@@ -1,7 +1,8 @@
 /* cache.c: the cache as captured functions use it, and as Lua sees it.
  *
- * Holds: the key of a captured graph is all that its program depends on: the graph's text, the
- *        positions that messages name, the settings that matter. So equal keys are one program.
+ * Holds: the key of a program is all that it depends on: the graph's text, the positions that
+ *        messages name, the values of its symbols, the settings that matter. So equal keys are one
+ *        program.
  */
 #include "host/cache.h"
 #include "base/clock.h"
@@ -18,22 +19,29 @@ static void put_word(Str *key, int64_t word)
     base_str_add(key, (const char *)&word, sizeof word);
 }
 
-static int captured_key(const Graph *g, Str *key)
+int host_cache_text(const Graph *g, Str *out)
 {
     int32_t *number = base_mem_alloc(((size_t)g->nodes.n + 1) * sizeof *number);
     int n = number ? ir_text_numbers(g, number) : SGL_ENOMEM;
-    for (int k = 0; k < KNOB_COUNT; k++)
-        if (KNOBS[k].key) put_word(key, g->cx->knobs.value[k]);
     for (int id = 0; id < g->nodes.n && n >= 0; id++)
-        if (number[id] >= 0) put_word(key, g->nodes.at[id]->src);
-    ir_print_plain(g, key);
+        if (number[id] >= 0) put_word(out, g->nodes.at[id]->src);
+    ir_print_plain(g, out);
     base_mem_free(number);
-    if (n >= 0 && !key->failed) return SGL_OK;
+    if (n >= 0 && !out->failed) return SGL_OK;
     return base_fail(g->cx, SGL_ENOMEM, "out of memory for the key of a program");
+}
+
+static void captured_key(const Host *h, const CacheRecipe *r, Str *key)
+{
+    for (int k = 0; k < KNOB_COUNT; k++)
+        if (KNOBS[k].key) put_word(key, h->cx->knobs.value[k]);
+    base_str_add(key, r->text->at, r->text->n);
+    for (int i = 0; i < r->nvalue; i++) put_word(key, r->value[i]);
 }
 
 static CacheEntry *compile(Host *h, Graph *g, const Str *key)
 {
+    if (!g) return NULL;
     double start = base_clock();
     int64_t bytes = (int64_t)g->arena.bytes - base_mem_stats().live;
     Program *p = host_compile(h, g);
@@ -42,19 +50,18 @@ static CacheEntry *compile(Host *h, Graph *g, const Str *key)
     return exec_cache_add_held(h->cache, key->at, key->n, p, bytes, base_clock() - start);
 }
 
-CacheEntry *host_cache_captured(Host *h, Graph *g)
+CacheEntry *host_cache_captured(Host *h, const CacheRecipe *r)
 {
     Str key = {0};
     double start = base_clock();
-    CacheEntry *e = NULL;
-    int status = captured_key(g, &key);
-    if (status == SGL_OK) e = exec_cache_hold(h->cache, key.at, key.n);
-    if (!e && status == SGL_OK) {
-        e = compile(h, g, &key);
+    captured_key(h, r, &key);
+    CacheEntry *e = key.failed ? NULL : exec_cache_hold(h->cache, key.at, key.n);
+    if (key.failed) base_fail(h->cx, SGL_ENOMEM, "out of memory for the key of a program");
+    if (!e && !key.failed) {
+        e = compile(h, r->graph(r), &key);
     } else {
         Program *p = e ? exec_cache_program(h->cache, e) : NULL;
         if (p) exec_compile_found(p, (base_clock() - start) * 1e3);
-        ir_graph_free(g);
     }
     base_str_free(&key);
     return e;

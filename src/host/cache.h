@@ -5,8 +5,20 @@
 #include "exec/cache.h"
 #include "host/host.h"
 
-/* Takes a captured graph. NULL with the context's error set. The caller holds the entry. */
-CacheEntry *host_cache_captured(Host *h, Graph *g);
+/* What a program is of: the text of its graph, and values for the symbols in it. `graph` makes the
+ * graph to compile, which is taken, and is called only where the program is not there yet. */
+typedef struct CacheRecipe {
+    const Str *text;
+    const int64_t *value;
+    int nvalue;
+    Graph *(*graph)(const struct CacheRecipe *r);   /* NULL with the context's error set */
+    void *arg;
+} CacheRecipe;
+
+/* The text of a graph in which all that matters differs, messages too. SGL_ENOMEM. */
+int host_cache_text(const Graph *g, Str *out);
+/* NULL with the context's error set. The caller holds the entry. */
+CacheEntry *host_cache_captured(Host *h, const CacheRecipe *r);
 /* The program of an entry, made again if the cache had to free it; raises. */
 Program *host_cache_ready(lua_State *L, Host *h, CacheEntry *e);
 #endif

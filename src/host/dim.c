@@ -249,12 +249,37 @@ static int dim_le(lua_State *L) { return compare(L, DIM_LE); }
 
 static int dim_eq(lua_State *L) { return compare(L, DIM_EQ); }
 
-static int dim_text(lua_State *L)
+static int dim_name(lua_State *L)
 {
     Host *h = host_of(L);
     Str *s = host_text(L);
     ir_dim_text(h->cx, host_dim_at(L, 1), s);
     return host_text_push(L, s);
+}
+
+/* Is the innermost Lua function one of the library's? */
+static bool called_by_library(lua_State *L)
+{
+    lua_Debug ar;
+    for (int level = 1; lua_getstack(L, level, &ar); level++) {
+        lua_getinfo(L, "S", &ar);
+        if (*ar.what != 'C') return !strncmp(ar.source, "=sgl/", 5);
+    }
+    return true;
+}
+
+/* In a step the text is that of the size of the example, which a guard then holds it to: whatever
+ * the step does with the text, it is what it would be without capture. */
+static int dim_text(lua_State *L)
+{
+    Host *h = host_of(L);
+    Dim d = host_dim_at(L, 1);
+    const Capture *c = h->capture ? host_capture_step(h->capture) : NULL;
+    if (!c || !c->example || called_by_library(L)) return dim_name(L);
+    DimGuard g = {.order = DIM_EQ, .a = d, .add = ir_dim_eval(h->cx, d, c->example)};
+    decide(L, h, g);
+    lua_pushfstring(L, "%I", (LUAI_UACINT)g.add);
+    return 1;
 }
 
 static int dim_concat(lua_State *L)
@@ -275,7 +300,7 @@ static int dim_index(lua_State *L)
     if (d == DIM_FAIL) return 0;
     const char *key = luaL_checkstring(L, 2);
     ir_dim_range(h->cx, d, &lo, &hi);
-    if (!strcmp(key, "name")) return dim_text(L);
+    if (!strcmp(key, "name")) return dim_name(L);
     if (!strcmp(key, "eq")) lua_pushvalue(L, lua_upvalueindex(2));
     else if (!strcmp(key, "min")) lua_pushinteger(L, lo);
     else if (!strcmp(key, "max")) lua_pushinteger(L, hi);

@@ -5,7 +5,7 @@
  */
 #ifndef SGL_HOST_DIM_H
 #define SGL_HOST_DIM_H
-#include "exec/program.h"
+#include "exec/cache.h"
 #include "host/trace.h"
 
 void host_push_size(lua_State *L, Dim d);          /* an integer, or the userdata */
@@ -28,7 +28,7 @@ void host_push_guards(lua_State *L, Ctx *cx, const DimGuards *g);
 typedef struct Dynamic Dynamic;
 /* Takes the graph, and the guards. NULL with the context's error set. */
 Dynamic *host_dynamic_new(Host *h, Graph *g, DimGuards *guards);
-void host_dynamic_free(Dynamic *d);
+void host_dynamic_free(Dynamic *d, bool drop);   /* drop: its programs go now */
 const DimGuards *host_dynamic_guards(const Dynamic *d);
 /* Do the guards hold for these sizes? Sizes that do not fit at all are left to the run; without
  * memory the error is set. */
@@ -36,7 +36,8 @@ bool host_dynamic_fits(Host *h, const Dynamic *d, const Shape *list);
 const Graph *host_dynamic_graph(const Dynamic *d);
 /* The program for the sizes of these inputs, borrowed until the next call; NULL with the error
  * set: an input that does not fit, named with the dim and the value. */
-Program *host_dynamic_program(Host *h, Dynamic *d, Storage *const *in);
+CacheEntry *host_dynamic_entry(Host *h, Dynamic *d, Storage *const *in);
+CacheEntry *host_dynamic_latest(const Dynamic *d);     /* the one that ran last; NULL: none did */
 /* Values of the symbols, by number (0: not among the inputs), from the sizes in `list`: one Shape
  * for each input. Scratch that the caller frees; NULL with the error set. */
 int64_t *host_dim_solve(const Graph *g, const Shape *list);

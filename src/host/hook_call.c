@@ -4,6 +4,7 @@
  */
 #include <string.h>
 #include "host/capture.h"
+#include "host/dim.h"
 #include "host/hook.h"
 
 /* The innermost Lua frame, which made the call; NULL: none that was seen. */
@@ -61,6 +62,21 @@ static void check_value(lua_State *L, lua_Debug *ar, const Watch *w, const char 
     const Tensor *t = host_tensor_at(L, w->host, 1);
     if (!t || (!strcmp(name, "assert") && !host_watch_computed(L, w, 1))) return;
     host_break(L, w->host, BREAK_VALUE, t, "%s on a tensor", name_of(L, ar, name));
+}
+
+/* Lua's functions of numbers and texts, but for those that go by comparisons alone. */
+static bool needs_number(const char *name)
+{
+    return !strcmp(name, "type") || !strcmp(name, "tonumber") || !strcmp(name, "rawequal") ||
+           (!strncmp(name, "math.", 5) && strcmp(name, "math.max") && strcmp(name, "math.min"));
+}
+
+static void check_size(lua_State *L, lua_Debug *ar, const Watch *w, const char *name)
+{
+    if (!name || !needs_number(name)) return;
+    for (int i = 1; i <= ar->ntransfer; i++)
+        if (host_dim_at(L, i) != DIM_FAIL)
+            host_break(L, w->host, BREAK_SIZE, NULL, "%s of a symbolic size", name_of(L, ar, name));
 }
 
 /* tostring of an object without a text of its own is its address. */
@@ -202,6 +218,7 @@ void host_hook_call(lua_State *L, lua_Debug *ar, Watch *w)
         return;
     }
     if (f && !f->library) {
+        check_size(L, ar, w, name);
         check_user_call(L, ar, w, purity, name);
         if (purity == C_RESUME) check_resume(L, ar, w, function, name);
         if ((purity == C_READ_AT || !strcmp(name ? name : "", "rawset")) &&

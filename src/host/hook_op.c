@@ -37,6 +37,7 @@ enum {
     VM_TESTSET = 67,
     VM_CALL = 68,
     VM_TAILCALL = 69,
+    VM_FORPREP = 74,
     VM_COUNT = 128,
 };
 
@@ -88,6 +89,15 @@ static void check_size(const At *at, int index, bool known, lua_Number v)
         refuse(at, BREAK_SIZE, 0, "'==' of a symbolic size and a number");
 }
 
+/* The loop runs so many times as the size of the example says. */
+static void op_forprep(const At *at)
+{
+    if (at->f->library) return;
+    for (int k = 0; k < 3; k++)
+        if (host_dim_at(at->L, a_of(at->i) + 1 + k) != DIM_FAIL)
+            refuse(at, BREAK_SIZE, 0, "a 'for' loop over a symbolic size");
+}
+
 static void op_eq(const At *at)
 {
     if (at->f->library) return;
@@ -114,10 +124,13 @@ static void op_eq_constant(const At *at)
     refuse(at, BREAK_EQ, a, "'==' with a tensor");
 }
 
-/* A tensor of the step as a key; tensors from outside are what they are for good. */
+/* A tensor of the step as a key; tensors from outside are what they are for good. Each handle of a
+ * size is a key of its own. */
 static void check_key(const At *at, int table, int key)
 {
     const Tensor *t = host_tensor_at(at->L, at->w->host, key);
+    if (!at->f->library && lua_istable(at->L, table) && host_dim_at(at->L, key) != DIM_FAIL)
+        refuse(at, BREAK_SIZE, 0, "a symbolic size as the key of a table");
     if (!t || at->f->library || !lua_istable(at->L, table)) return;
     if (host_capture_holds(at->w->host->capture, t))
         refuse(at, BREAK_KEY, key, "a tensor as the key of a table");
@@ -346,7 +359,7 @@ static void (*const ACTIONS[VM_COUNT])(const At *) = {
     [VM_MMBINK] = op_mmbin,      [VM_UNM] = op_unary,
     [VM_BNOT] = op_unary,        [VM_CONCAT] = op_concat,
     [VM_LT] = op_order,          [VM_LE] = op_order,
-    [VM_TBC] = op_close,
+    [VM_TBC] = op_close,         [VM_FORPREP] = op_forprep,
 };
 
 void host_hook_op(lua_State *L, lua_Debug *ar, Watch *w, Instruction i)

@@ -1,13 +1,14 @@
 /* instance.c: one captured graph with symbolic dims, run at any sizes.
  *
  * In:   the storages of a run's inputs.
- * Out:  the program for their sizes: the graph bound to them and compiled; the last few are kept.
+ * Out:  the program for their sizes: the graph bound to them and compiled; the last few are held.
  * Holds: a symbol has one value in a run, in its range and of its multiple, whatever inputs it is a
- *        size of. Programs in memory are bounded by number and by the knob cache_size_limit.
+ *        size of. Programs held are bounded by number; their bytes are the cache's, which may free
+ *        some and make them again.
  */
 #include <string.h>
 #include "base/clock.h"
-#include "host/debug.h"
+#include "host/cache.h"
 #include "host/dim.h"
 #include "ir/bind.h"
 #include "ir/check.h"
@@ -15,13 +16,15 @@
 enum { MOST_INSTANCES = 64 };
 
 typedef struct Instance {
-    Program *program;
-    int64_t *values; /* of the graph's symbols, in the order of Dynamic.symbols */
+    CacheEntry *entry; /* held */
+    int64_t *values;   /* of the graph's symbols, in the order of Dynamic.symbols */
     uint64_t used;
 } Instance;
 
 struct Dynamic {
+    Cache *cache; /* borrowed */
     Graph *graph;
+    Str text; /* of it, for the keys of its programs */
     DimGuards guards;
     int *symbols, nsymbol; /* declared symbols of the graph */
     Instance at[MOST_INSTANCES];
@@ -156,27 +159,29 @@ Dynamic *host_dynamic_new(Host *h, Graph *g, DimGuards *guards)
         base_fail(h->cx, SGL_ENOMEM, "out of memory for a step");
         return NULL;
     }
+    d->cache = h->cache;
     d->graph = g;
     d->guards = *guards;
     *guards = (DimGuards){0};
-    if (find_symbols(d) == SGL_OK) return d;
-    host_dynamic_free(d);
+    if (find_symbols(d) == SGL_OK && host_cache_text(g, &d->text) == SGL_OK) return d;
+    host_dynamic_free(d, true);
     return NULL;
 }
 
-static void instance_drop(Dynamic *d, int i)
+static void instance_drop(Dynamic *d, int i, bool drop)
 {
-    exec_program_free(d->at[i].program);
+    exec_cache_release(d->cache, d->at[i].entry, drop);
     base_mem_free(d->at[i].values);
     d->at[i] = d->at[--d->n];
 }
 
-void host_dynamic_free(Dynamic *d)
+void host_dynamic_free(Dynamic *d, bool drop)
 {
     if (!d) return;
-    while (d->n) instance_drop(d, d->n - 1);
+    while (d->n) instance_drop(d, d->n - 1, drop);
     base_mem_free(d->symbols);
     base_mem_free(d->guards.at);
+    base_str_free(&d->text);
     ir_graph_free(d->graph);
     base_mem_free(d);
 }
@@ -203,18 +208,13 @@ DynamicInfo host_dynamic_info(const Dynamic *d)
 }
 
 /* Makes room for one more: the least recently used goes. */
-static void make_room(Dynamic *d, int64_t limit)
+static void make_room(Dynamic *d)
 {
-    for (;;) {
-        int64_t bytes = 0;
-        int oldest = 0;
-        for (int i = 0; i < d->n; i++) {
-            bytes += (int64_t)exec_program_info(d->at[i].program)->bytes;
-            if (d->at[i].used < d->at[oldest].used) oldest = i;
-        }
-        if (d->n < MOST_INSTANCES && (bytes <= limit || d->n < 2)) return;
-        instance_drop(d, oldest);
-    }
+    int oldest = 0;
+    if (d->n < MOST_INSTANCES) return;
+    for (int i = 1; i < d->n; i++)
+        if (d->at[i].used < d->at[oldest].used) oldest = i;
+    instance_drop(d, oldest, true);
 }
 
 static Instance *instance_find(Dynamic *d, const int64_t *values)
@@ -228,6 +228,17 @@ static Instance *instance_find(Dynamic *d, const int64_t *values)
     return NULL;
 }
 
+typedef struct Bound {
+    const Graph *graph;
+    const int64_t *values;
+} Bound;
+
+static Graph *bind(const CacheRecipe *r)
+{
+    const Bound *b = r->arg;
+    return ir_bind(b->graph, b->values);
+}
+
 static Instance *instance_add(Host *h, Dynamic *d, const int64_t *values)
 {
     double start = base_clock();
@@ -237,16 +248,17 @@ static Instance *instance_add(Host *h, Dynamic *d, const int64_t *values)
         return NULL;
     }
     for (int k = 0; k < d->nsymbol; k++) own[k] = values[d->symbols[k]];
-    Graph *bound = ir_bind(d->graph, values);
-    Program *p = bound ? host_compile(h, bound) : NULL;
-    if (!p) {
+    Bound bound = {d->graph, values};
+    CacheRecipe r = {&d->text, own, d->nsymbol, bind, &bound};
+    CacheEntry *entry = host_cache_captured(h, &r);
+    if (!entry) {
         base_mem_free(own);
         return NULL;
     }
-    make_room(d, h->cx->knobs.value[KNOB_cache_size_limit]);
+    make_room(d);
     d->info.bindings++;
     d->info.bind_seconds += base_clock() - start;
-    d->at[d->n] = (Instance){.program = p, .values = own};
+    d->at[d->n] = (Instance){.entry = entry, .values = own};
     return &d->at[d->n++];
 }
 
@@ -276,7 +288,7 @@ static int64_t *solve(const Graph *g, Storage *const *in)
     return values;
 }
 
-Program *host_dynamic_program(Host *h, Dynamic *d, Storage *const *in)
+CacheEntry *host_dynamic_entry(Host *h, Dynamic *d, Storage *const *in)
 {
     if (check_dtypes(d->graph, in) < 0) return NULL;
     int64_t *values = solve(d->graph, in);
@@ -293,5 +305,13 @@ Program *host_dynamic_program(Host *h, Dynamic *d, Storage *const *in)
     }
     base_mem_free(values);
     if (found) found->used = ++d->clock;
-    return found ? found->program : NULL;
+    return found ? found->entry : NULL;
+}
+
+CacheEntry *host_dynamic_latest(const Dynamic *d)
+{
+    const Instance *latest = d->n ? &d->at[0] : NULL;
+    for (int i = 1; i < d->n; i++)
+        if (d->at[i].used > latest->used) latest = &d->at[i];
+    return latest ? latest->entry : NULL;
 }

@@ -41,7 +41,8 @@ static void print_help(void)
 {
     printf("usage: sgl [options] [script [args]]\n"
            "       sgl ? NAME               what is known of a function, a setting or a break\n"
-           "       sgl breaks script [args] run it, and say what keeps its steps from capture\n"
+           "       sgl breaks script [args] run it, and say what keeps its steps from capture;\n"
+           "                                --picture folder before it draws the way to each\n"
            "  -e stat      run the Lua code `stat`\n"
            "  -i           go on as a REPL after the script\n"
            "  -l mod       require the module `mod` into the global `mod`; -l g=mod into `g`\n"

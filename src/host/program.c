@@ -8,7 +8,6 @@
 #include "exec/tell.h"
 #include "host/cache.h"
 #include "host/capture.h"
-#include "host/debug.h"
 #include "host/dim.h"
 #include "host/events.h"
 #include "host/graph.h"
@@ -18,8 +17,8 @@ typedef struct Prog {
     Cache *cache;      /* borrowed */
     CacheEntry *entry; /* NULL: closed, or symbolic sizes */
     Dynamic *dynamic;  /* with symbolic sizes; neither: closed */
-    Program *program;  /* of the entry; the cache may have freed it since prog_ready. With symbolic
-                          sizes the one that ran last, borrowed; NULL: none did */
+    Program *program;  /* of the entry, or of the sizes that ran last; NULL: none did. The cache may
+                          have freed it since prog_ready */
     int nargs, nin, nout;
     Tensor **state; /* by input: anchored in the uservalue; NULL: argument or rng */
     bool *assigned; /* by input */
@@ -45,7 +44,7 @@ static void prog_end(Owned *o)
     Prog *p = (Prog *)o;
     release(p->in, p->nin);
     release(p->out, p->nout);
-    if (p->dynamic) host_dynamic_free(p->dynamic);
+    if (p->dynamic) host_dynamic_free(p->dynamic, p->dropped);
     if (p->entry) exec_cache_release(p->cache, p->entry, p->dropped);
     base_mem_free(p->state);
     base_mem_free(p->assigned);
@@ -81,7 +80,8 @@ static void check_idle(lua_State *L, const Prog *p, const char *doing)
 
 static void prog_ready(lua_State *L, Host *h, Prog *p)
 {
-    if (p->entry) p->program = host_cache_ready(L, h, p->entry);
+    CacheEntry *e = p->dynamic ? host_dynamic_latest(p->dynamic) : p->entry;
+    p->program = e ? host_cache_ready(L, h, e) : NULL;
 }
 
 static Prog *prog_check(lua_State *L)
@@ -211,11 +211,11 @@ static int prog_run(lua_State *L)
         lua_rawseti(L, 3, k + 1);
     }
     fill_inputs(L, h, p);
-    prog_ready(L, h, p);
-    if (p->dynamic && !(p->program = host_dynamic_program(h, p->dynamic, p->in))) {
+    if (p->dynamic && !host_dynamic_entry(h, p->dynamic, p->in)) {
         release(p->in, p->nin);
         return host_throw(L, h);
     }
+    prog_ready(L, h, p);
     h->running = L;
     p->running = true;
     exec_cache_run_begin(h->cache);
@@ -370,7 +370,7 @@ static int prog_close(lua_State *L)
 static int prog_leave(lua_State *L)
 {
     const Prog *p = luaL_checkudata(L, 1, "sgl.program");
-    return p->entry ? prog_close(L) : 0;
+    return p->entry || p->dynamic ? prog_close(L) : 0;
 }
 
 static const luaL_Reg PROGRAM_META[] = {
@@ -412,6 +412,24 @@ static Prog *prog_new(lua_State *L, Host *h, const Capture *c)
     return p;
 }
 
+static Graph *graph_itself(const CacheRecipe *r)
+{
+    Graph **at = r->arg, *g = *at;
+    *at = NULL;
+    return g;
+}
+
+/* Takes g. */
+static CacheEntry *entry_of(Host *h, Graph *g)
+{
+    Str text = {0};
+    CacheRecipe r = {.text = &text, .graph = graph_itself, .arg = &g};
+    CacheEntry *e = host_cache_text(g, &text) < 0 ? NULL : host_cache_captured(h, &r);
+    base_str_free(&text);
+    ir_graph_free(g);
+    return e;
+}
+
 int host_program_push(lua_State *L, Host *h, Capture *c, int states)
 {
     Prog *p = prog_new(L, h, c);
@@ -434,6 +452,6 @@ int host_program_push(lua_State *L, Host *h, Capture *c, int states)
         p->dynamic = host_dynamic_new(h, g, &c->sizes);
         return p->dynamic ? 1 : host_throw(L, h);
     }
-    p->entry = host_cache_captured(h, g);
+    p->entry = entry_of(h, g);
     return p->entry ? 1 : host_throw(L, h);
 }

@@ -1,7 +1,8 @@
 /* tensor_meta.c: how tensors answer Lua: indexing, operators that cannot work, assignment.
  *
  * The metamethods look methods up in core.Tensor, their second upvalue, to which the Lua files
- * add: __getitem, __setitem and __show serve keys that are no names, and printing.
+ * add: __getitem, __setitem and __show serve keys that are no names, and printing; __shape is the
+ * metatable of shapes.
  */
 #include <string.h>
 #include "host/capture.h"
@@ -13,6 +14,8 @@ enum { METHODS = lua_upvalueindex(2) };
 static int push_shape(lua_State *L, const Shape *s)
 {
     host_push_dims(L, s->rank, s->dims);
+    lua_getfield(L, METHODS, "__shape");
+    lua_setmetatable(L, -2);
     return 1;
 }
 
@@ -138,7 +141,10 @@ static Node *assigned_node(lua_State *L, Host *h, Trace *tr, const Shape *to)
     if (v) check_assignable(L, to, v);
     Shape from = v ? (Shape){(Dtype)v->dtype, v->rank, {0}} : (Shape){0};
     if (v) memcpy(from.dims, v->dims, (size_t)v->rank * sizeof *v->dims);
-    v = ir_broadcast(ir_cast(v, to->dtype), to->rank, to->dims);
+    if (v) v = ir_cast(v, to->dtype);
+    bool fits = v && v->rank == to->rank;
+    for (int d = 0; fits && d < to->rank; d++) fits = v->dims[d] == to->dims[d];
+    if (!fits) v = ir_broadcast(v, to->rank, to->dims);
     if (!v && h->cx->err.code == SGL_ESHAPE) {
         base_err_clear(&h->cx->err);
         host_push_type(L, &from);

@@ -117,6 +117,19 @@ static int select_check(Op op, int nin, Node *const *in)
     return SGL_EDTYPE;
 }
 
+/* Broadcasts are made from the last input to the first, each for its own use: so gradients reach
+ * what is broadcast in the order in which they would without one, which is how they reach it when
+ * a symbolic size is 1. */
+static Node *elementwise_over(Graph *g, Op op, int nin, Node **in, const Shape *s)
+{
+    for (int i = nin - 1; i >= 0; i--) {
+        bool fits = in[i] && in[i]->rank == s->rank;
+        for (int d = 0; fits && d < s->rank; d++) fits = in[i]->dims[d] == s->dims[d];
+        if (!fits) in[i] = ir_broadcast(in[i], s->rank, s->dims);
+    }
+    return ir_node(g, op, nin, in, NULL, 0);
+}
+
 Node *ir_elementwise(Graph *g, Op op, int nin, Node *const *in)
 {
     Shape s;
@@ -131,11 +144,8 @@ Node *ir_elementwise(Graph *g, Op op, int nin, Node *const *in)
     if (select_check(op, nin, in) < 0 || common_dtype(op, first, nin, in, &s.dtype) < 0 ||
         common_dims(op, nin, in, &s) < 0)
         return NULL;
-    for (int i = 0; i < nin; i++) {
-        Node *cast = i < first ? in[i] : ir_cast(in[i], s.dtype);
-        ready[i] = ir_broadcast(cast, s.rank, s.dims);
-    }
-    return ir_node(g, op, nin, ready, NULL, 0);
+    for (int i = 0; i < nin; i++) ready[i] = i < first ? in[i] : ir_cast(in[i], s.dtype);
+    return elementwise_over(g, op, nin, ready, &s);
 }
 
 Node *ir_const(Graph *g, Dtype dtype, int rank, const Dim *dims, double value)
@@ -241,7 +251,7 @@ Node *ir_cumsum(Node *x, int axis, bool reverse)
 
 Node *ir_sum_to(Node *x, const Node *like)
 {
-    if (!x || !like) return NULL;
+    if (!x || !like || ir_same_dims(x, like)) return x && like ? x : NULL;
     int axes[OP_MAX_RANK], n = 0, added = x->rank - like->rank;
     for (int d = 0; d < x->rank; d++)
         if (d < added || (like->dims[d - added] == 1 && x->dims[d] != 1)) axes[n++] = d;

@@ -2,6 +2,8 @@
  *
  * Elementwise builders promote dtypes and broadcast (rank from the right). Every builder takes
  * NULL inputs and then returns NULL, keeping the first error; dims must fit the op's shape rule.
+ * Movements make a node even where nothing moves (build_movement.c says why), but for permutations
+ * and flips of nothing, which are so for all sizes.
  */
 #ifndef SGL_IR_BUILD_H
 #define SGL_IR_BUILD_H

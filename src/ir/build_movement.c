@@ -1,6 +1,7 @@
 /* build_movement.c: builders of ops that move elements without computing.
  *
- * Holds: a movement that would change nothing returns its input.
+ * Holds: a movement is a node even where it changes nothing for these sizes: with others it may,
+ *        and gradients add up in the order that nodes are in. `simplify` drops such nodes.
  */
 #include <string.h>
 #include "ir/attr.h"
@@ -11,18 +12,6 @@ static void put_ints(AttrBuf *b, int n, const int *items)
     int64_t wide[OP_MAX_RANK] = {0};
     for (int i = 0; i < n && i < OP_MAX_RANK; i++) wide[i] = items[i];
     ir_attr_put_list(b, n, wide);
-}
-
-static bool has_dims(const Node *x, int rank, const Dim *dims)
-{
-    return x->rank == rank && (!rank || !memcmp(x->dims, dims, rank * sizeof *dims));
-}
-
-static bool all_are(int n, const int64_t *items, int64_t value)
-{
-    for (int i = 0; i < n; i++)
-        if (items[i] != value) return false;
-    return true;
 }
 
 /* Keeps the hint of what failed before, and its reason. */
@@ -73,7 +62,7 @@ static Dim infer(const Node *x, int rank, const Dim *dims, int open)
 
 Node *ir_reshape(Node *x, int rank, const Dim *dims)
 {
-    if (!x || has_dims(x, rank, dims)) return x;
+    if (!x) return NULL;
     Dim full[OP_MAX_RANK];
     int open = -1, opens = 0;
     AttrBuf b = {.bad = rank > OP_MAX_RANK};
@@ -84,7 +73,6 @@ Node *ir_reshape(Node *x, int rank, const Dim *dims)
     if (opens > 1) return infer_fail(x, rank, dims);
     if (opens) full[open] = infer(x, rank, dims, open);
     if (opens && full[open] == DIM_FAIL) return infer_fail(x, rank, dims);
-    if (!b.bad && has_dims(x, rank, full)) return x;
     if (!b.bad) ir_attr_put_list(&b, rank, full);
     return ir_attr_node(x->graph, OP_reshape, 1, &x, &b);
 }
@@ -110,7 +98,7 @@ Node *ir_swap(Node *x, int a, int b)
 
 Node *ir_broadcast(Node *x, int rank, const Dim *dims)
 {
-    if (!x || has_dims(x, rank, dims)) return x;
+    if (!x) return NULL;
     AttrBuf b = {.bad = rank > OP_MAX_RANK};
     if (!b.bad && rank > x->rank) {
         Dim padded[OP_MAX_RANK];
@@ -132,8 +120,6 @@ Node *ir_slice(Node *x, const Dim *start, const Dim *stop, const int64_t *step)
     if (!x) return NULL;
     static const int64_t ONES[OP_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     if (!step) step = ONES;
-    if (all_are(x->rank, start, 0) && has_dims(x, x->rank, stop) && all_are(x->rank, step, 1))
-        return x;
     AttrBuf b = {0};
     ir_attr_put_list(&b, x->rank, start);
     ir_attr_put_list(&b, x->rank, stop);
@@ -143,7 +129,7 @@ Node *ir_slice(Node *x, const Dim *start, const Dim *stop, const int64_t *step)
 
 Node *ir_pad(Node *x, const Dim *lo, const Dim *hi, double value)
 {
-    if (!x || (all_are(x->rank, lo, 0) && all_are(x->rank, hi, 0))) return x;
+    if (!x) return NULL;
     AttrBuf b = {0};
     ir_attr_put_list(&b, x->rank, lo);
     ir_attr_put_list(&b, x->rank, hi);

@@ -1,7 +1,9 @@
 /* graph.c: making graphs, nodes, inputs, outputs, assigns, effects and regions.
  *
  * Holds: a call that fails leaves the graph as it was. Hash-consing looks a node up by op, inputs
- *        and attributes before its shape is inferred: these three decide dtype and dims.
+ *        and attributes before its shape is inferred: these three decide dtype and dims. While a
+ *        graph is recorded it is for leaves and control nodes alone: two nodes may be equal for
+ *        the sizes of one call only, and gradients must not depend on that.
  */
 #include <string.h>
 #include "ir/attr.h"
@@ -74,6 +76,12 @@ static bool recipe_is(const Recipe *r, const Node *n)
     return !r->nattr || memcmp(n->attr, r->attr, r->nattr * sizeof *r->attr) == 0;
 }
 
+/* Leaves take no gradient; the results of one control node are found by their recipe. */
+static bool is_shared(const Graph *g, Op op)
+{
+    return g->shares || OPS[op].family == FAM_leaf || OPS[op].family == FAM_control;
+}
+
 /* The node of this recipe, or NULL and in *key the free key where it belongs. Different recipes
  * with one hash stand behind each other at successive keys. */
 static Node *consed(const Graph *g, const Recipe *r, uint64_t *key)
@@ -133,7 +141,7 @@ static Node *node_place(Graph *g, const Recipe *r, const Shape *s, uint64_t key)
     ArenaMark mark = base_arena_mark(&g->arena);
     Node *n = base_arena_alloc(&g->arena, sizeof *n + inputs + dims + attrs);
     if (!n || !vec_reserve(&g->nodes, g->nodes.n + 1) ||
-        !base_map_set(&g->index, key, (uint64_t)g->nodes.n)) {
+        (is_shared(g, r->op) && !base_map_set(&g->index, key, (uint64_t)g->nodes.n))) {
         base_arena_reset(&g->arena, mark);
         out_of_memory(g);
         return NULL;
@@ -168,8 +176,8 @@ Node *ir_node(Graph *g, Op op, int nin, Node *const *in, const int64_t *attr, in
         return NULL;
     }
     if (recipe_check(g, &r) < 0) return NULL;
-    uint64_t key;
-    Node *same = consed(g, &r, &key);
+    uint64_t key = 0;
+    Node *same = is_shared(g, op) ? consed(g, &r, &key) : NULL;
     if (same) return same;
     Shape s;
     if (OPS[op].shape(g->cx, op, nin, in, attr, &s) < 0 || shape_check(g, op, &s) < 0) return NULL;

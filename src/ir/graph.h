@@ -1,9 +1,10 @@
-/* graph.h: the graph: immutable, hash-consed nodes in an arena.
+/* graph.h: the graph: immutable nodes in an arena.
  *
- * Holds: a node never changes after ir_node returns it; equal op, inputs, attributes, dtype and
- *        dims give the same node (the first position in the source stays); a node's inputs have
- *        smaller ids, so id order is a topological order; nothing aliases: `assign` is an output.
- *        Builders given a NULL input return NULL and keep the first error.
+ * Holds: a node never changes after ir_node returns it; where a graph shares (Graph.shares), equal
+ *        op, inputs, attributes, dtype and dims give the same node (the first position in the
+ *        source stays); a node's inputs have smaller ids, so id order is a topological order;
+ *        nothing aliases: `assign` is an output. Builders given a NULL input return NULL and keep
+ *        the first error.
  * Ownership: a graph owns its nodes; ir_graph_free ends them all. Ctx outlives its graphs.
  */
 #ifndef SGL_IR_GRAPH_H
@@ -60,6 +61,7 @@ struct Graph {
     uint32_t region;         /* given to new nodes */
     const Node *origin;      /* given to new nodes */
     Graph *from;             /* the graph one level up, where origins point; owned, may be NULL */
+    bool shares;             /* equal nodes are one; else only equal leaves and control nodes */
     int refs;                /* owners; more than one only for blocks */
     uint64_t hash;           /* of a block, once it is one */
 };

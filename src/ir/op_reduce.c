@@ -143,7 +143,7 @@ static int reduce(const Node *n, const RefArray *x, RefArray *out, double start,
 
 int ir_eval_sum(const Node *n, const RefArray *const *in, RefArray *out)
 {
-    return reduce(n, in[0], out, 0, ir_ref_add);
+    return reduce(n, in[0], out, in[0]->count ? -0.0 : 0, ir_ref_add);
 }
 
 int ir_eval_prod(const Node *n, const RefArray *const *in, RefArray *out)

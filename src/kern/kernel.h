@@ -16,11 +16,13 @@
  *     even after each instruction; integers wrap; no contraction, FMA only inside the stated
  *     polynomials of kern/math.h and in the dot.
  *  N2 a reduction over n elements (row-major over the reduced dims) whose last input dim is
- *     reduced and n >= 32 is in row order: chunks of 16384 elements; inside a chunk element j
- *     goes to lane j % 32 and each lane combines upwards from the identity; lanes l and l+16,
- *     l+8, l+4, l+2, l+1 fold; chunk results are reduced by the same rule as a new row.
+ *     reduced (dims of size 1 do not count) and n >= 32 is in row order: chunks of 16384 elements;
+ *     inside a chunk element j goes to lane j % 32 and each lane combines upwards from the
+ *     identity; lanes l and l+16, l+8, l+4, l+2, l+1 fold; chunk results are reduced by the same
+ *     rule as a new row.
  *  N3 any other reduction is in column order: blocks of 128 elements combined upwards from the
  *     identity; block results are reduced by the same rule.
+ *     The identity of a float sum is -0; a sum of no elements is 0.
  *  N4 sums of f16, bf16 accumulate in f32 and round once; min and max let NaN win; argmax and
  *     argmin take the first of equals, NaN counting as extreme.
  *  N5 dot: k in blocks of 384, FMA upwards inside from 0, block results added upwards to C.

@@ -2,8 +2,9 @@
  *
  * Out:  kern_reduce_table_<ISA>, by operation and type of register.
  * Holds: the orders of rules N2 and N3 (kernel.h): `lanes` and `column` combine upwards, `fold`
- *        halves 32 lanes five times. The combining expressions are those of the binary ops, so a
- *        NaN wins in max and min and stays.
+ *        halves 32 lanes five times. A sum starts from -0, the one number that adding changes no
+ *        other by, so the sum of one element is that element. The combining expressions are those
+ *        of the binary ops, so a NaN wins in max and min and stays.
  */
 /* Nobody reads the flags of floating-point exceptions. Results stay the same, but loops with
  * conditions become vectors. */
@@ -60,16 +61,16 @@
         }                                                                                          \
     }
 
-#define REDUCE_TYPE(type, T, A, lowest, highest)                                                   \
-    REDUCE(sum_##type, A, T, 0, ADD)                                                               \
+#define REDUCE_TYPE(type, T, A, nothing, lowest, highest)                                          \
+    REDUCE(sum_##type, A, T, nothing, ADD)                                                         \
     REDUCE(prod_##type, A, T, 1, MUL)                                                              \
     REDUCE(max_##type, T, T, lowest, MAX)                                                          \
     REDUCE(min_##type, T, T, highest, MIN)
-REDUCE_TYPE(f32, float, float, -INFINITY, INFINITY)
-REDUCE_TYPE(f64, double, double, -INFINITY, INFINITY)
-REDUCE_TYPE(i32, int32_t, int32_t, INT32_MIN, INT32_MAX)
-REDUCE_TYPE(i64, int64_t, int64_t, INT64_MIN, INT64_MAX)
-REDUCE_TYPE(u8, uint8_t, int32_t, 0, UINT8_MAX)
+REDUCE_TYPE(f32, float, float, -0.0f, -INFINITY, INFINITY)
+REDUCE_TYPE(f64, double, double, -0.0, -INFINITY, INFINITY)
+REDUCE_TYPE(i32, int32_t, int32_t, 0, INT32_MIN, INT32_MAX)
+REDUCE_TYPE(i64, int64_t, int64_t, 0, INT64_MIN, INT64_MAX)
+REDUCE_TYPE(u8, uint8_t, int32_t, 0, 0, UINT8_MAX)
 #undef REDUCE_TYPE
 #undef REDUCE
 

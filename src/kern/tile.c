@@ -84,6 +84,14 @@ static void size_column(TilePlan *p)
     p->chunks = (int)(p->pieces * ceil_div(p->blocks, p->chunk_size));
 }
 
+/* Each access has a walk in either stage at most. A walk is large, so none is made in vain. */
+static size_t walks_most(const Kernel *k)
+{
+    size_t n = 0;
+    for (int i = 0; i < k->ninst; i++) n += k->inst[i].access >= 0;
+    return 2 * n;
+}
+
 static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 static int make_plan(TilePlan *p)
@@ -96,7 +104,7 @@ static int make_plan(TilePlan *p)
     p->outer = product(k, 0, k->nouter);
     p->lanes = product(k, k->nouter, k->nvar);
     size[k->mode](p);
-    p->walk = base_mem_zero((size_t)k->ninst * 2 + 1, sizeof *p->walk);
+    p->walk = base_mem_zero(walks_most(k) + 1, sizeof *p->walk);
     if (!p->walk || kern_tile_reductions(p) != SGL_OK || kern_tile_code(p) != SGL_OK)
         return SGL_ENOMEM;
     for (int i = 0; i < p->nwalk; i++)

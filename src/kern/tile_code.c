@@ -267,6 +267,8 @@ static int code_list(TilePlan *p, TileCodeList *list, int first, int last)
         code_insts(&c, first, last);
         arrange(&c, room + most);
         status = kern_code_slots(p, list);
+        list->inst = base_mem_resize(list->inst, (size_t)list->n * sizeof *list->inst);
+        list->value = base_mem_resize(list->value, (size_t)list->nvalue * sizeof *list->value);
     }
     base_mem_free(room);
     base_mem_free(maps);

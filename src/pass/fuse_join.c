@@ -7,13 +7,19 @@
  */
 #include "pass/fuse.h"
 
+/* Is the last dim reduced? Dims of size 1 do not count: they are no order. */
+static bool reduces_last(const Node *n)
+{
+    int last = n->in[0]->rank - 1;
+    while (last > 0 && n->in[0]->dims[last] == 1) last--;
+    return last >= 0 && pass_reduce_axes(n) >> last & 1;
+}
+
 LoopMode pass_fuse_mode(const Node *n, bool *small)
 {
     int64_t length = pass_reduce_length(n);
-    int rank = n->in[0]->rank;
-    bool last = rank > 0 && pass_reduce_axes(n) >> (rank - 1) & 1;
     *small = length < SPACE_LANES;
-    if (!last || *small) return LOOP_COL;
+    if (!reduces_last(n) || *small) return LOOP_COL;
     return length <= SPACE_ROW_MAX ? LOOP_ROW : LOOP_LONG;
 }
 
@@ -51,9 +57,7 @@ int pass_fuse_host_value(Fuse *f, Node *n, const Read *r)
 
 bool pass_fuse_is_row(const Node *n)
 {
-    int rank = n->in[0]->rank;
-    return rank > 0 && pass_reduce_length(n) <= SPACE_ROW_MAX &&
-           pass_reduce_axes(n) >> (rank - 1) & 1;
+    return reduces_last(n) && pass_reduce_length(n) <= SPACE_ROW_MAX;
 }
 
 /* The reduced variables are there already: do the orders agree, and is n read when it is known? */

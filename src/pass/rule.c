@@ -86,11 +86,8 @@ static bool never_negative(const Node *x, int depth)
 /* Deep enough for a standard deviation. */
 static bool no_sign(const Node *x) { return never_negative(x, 8); }
 
-/* A sum starts from 0, and 0 + -0 is 0. */
-static bool no_minus_zero(const Node *x)
-{
-    return x->op == OP_sum || x->op == OP_cumsum || no_sign(x);
-}
+/* A cumulative sum starts from 0, and 0 + -0 is 0. */
+static bool no_minus_zero(const Node *x) { return x->op == OP_cumsum || no_sign(x); }
 
 /* What takes the place of a node */
 
@@ -189,8 +186,6 @@ const Rule PASS_ELEMENT_RULES[] = {
     {OP_add, int_plus_constant, constant, constants_joined, "(x + a) + b = x + (a + b), integers"},
     {OP_min, NULL, NULL, x_if_twice, "min(x, x) = x"},
     {OP_max, NULL, NULL, x_if_twice, "max(x, x) = x"},
-
-    {OP_detach, NULL, NULL, x_itself, "gradients are made before passes, and only they see it"},
 
     {OP_detach, NULL, NULL, x_itself, "gradients are taken before the pipeline"},
     {OP_neg, negated, NULL, inside_x, "-(-x) = x"},

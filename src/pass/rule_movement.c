@@ -97,17 +97,11 @@ static Node *reduce_of_ones(Node *n)
     return ir_reshape(ir_cast(n->in[0], n->dtype), n->rank, n->dims);
 }
 
-/* Sums start from 0, and 0 + -0 is 0. */
+/* A cumulative sum starts from 0, and 0 + -0 is 0. */
 static Node *plus_zero(Node *x)
 {
     bool is_float = DTYPES[x->dtype].class == CLASS_FLOAT;
     return is_float ? ir_add(x, ir_const_like(x, 0)) : x;
-}
-
-static Node *sum_of_ones(Node *n)
-{
-    Node *same = reduce_of_ones(n);
-    return same ? plus_zero(same) : NULL;
 }
 
 static Node *cumsum_of_ones(Node *n)
@@ -132,7 +126,7 @@ const Rule PASS_MOVEMENT_RULES[] = {
     {OP_flip, NULL, NULL, flip_of_ones, "one element has no order"},
     {OP_flip, is_flip, NULL, flip_back, "reversed twice"},
     {OP_concat, NULL, NULL, only_input, "nothing is joined"},
-    {OP_sum, NULL, NULL, sum_of_ones, "the sum of one element"},
+    {OP_sum, NULL, NULL, reduce_of_ones, "the sum of one element"},
     {OP_prod, NULL, NULL, reduce_of_ones, "the product of one element"},
     {OP_reduce_max, NULL, NULL, reduce_of_ones, "the largest of one element"},
     {OP_reduce_min, NULL, NULL, reduce_of_ones, "the smallest of one element"},

@@ -144,6 +144,7 @@ static Graph *rebuild(const Graph *from, bool first, bool rules, int *fired)
 {
     Rebuild rb = {.from = from, .first = first, .rules = rules, .to = ir_graph_new(from->cx)};
     Node **in = base_mem_alloc(most_inputs(from) * sizeof *in);
+    if (rb.to) rb.to->shares = true;
     rb.node = base_mem_zero(from->nodes.n + 1, sizeof *rb.node);
     rb.region = base_mem_zero(from->regions.n, sizeof *rb.region);
     int status = SGL_ENOMEM;

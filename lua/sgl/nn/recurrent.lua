@@ -2,7 +2,8 @@
 --
 -- Parameters are PyTorch's: weight_ih_l0 [gates·hidden, inputs], weight_hh_l0, bias_ih_l0,
 -- bias_hh_l0, then _l1 and so on, all uniform in ±1/√hidden. The input's product is one matrix
--- product over all steps; the recurrence is unrolled over time.
+-- product over all steps; the recurrence is a scan, so that its graph does not grow with time and
+-- the length may be symbolic.
 
 local core = require "sgl.core"
 local api = require "sgl.api"
@@ -51,14 +52,13 @@ end
 
 local function run_layer(self, cell, layer, x, state)
   local function get(name) return self[name .. "_l" .. layer] end
-  local projected = F.linear(x, get("weight_ih"), get("bias_ih"))
-  local outputs = {}
-  for t = 1, x.shape[2] do
-    local h = F.linear(state[1], get("weight_hh"), get("bias_hh"))
-    state = cell.step(projected:select(2, t), h, state)
-    outputs[t] = state[1]
-  end
-  return create.stack(outputs, 2), state
+  local projected = F.linear(x, get("weight_ih"), get("bias_ih")):transpose(1, 2)
+  local weight, bias = get("weight_hh"), get("bias_hh")
+  local last, outputs = api.root.scan(function(carry, now)
+    local after = cell.step(now, F.linear(carry[1], weight, bias), carry)
+    return after, after[1]
+  end, state, projected)
+  return outputs:transpose(1, 2), last
 end
 
 -- The initial state of a layer: zeros, or its rows of the given [layers, b, hidden] tensors.

@@ -98,7 +98,6 @@ local function slice(t, axis, from, step, count)
     return slice(apply("flip", t, { dims = { axis } }), axis, n - from + 1, -step, count)
   end
   local shape = t.shape
-  if from == 1 and step == 1 and dims.same(count, shape[axis]) then return t end
   local start, steps = dims.fill(#shape, 0), dims.fill(#shape, 1)
   start[axis], shape[axis], steps[axis] = from - 1, from - 1 + (count - 1) * step + 1, step
   if count == 0 then shape[axis] = from - 1 end
@@ -113,7 +112,7 @@ local function get_list(t, key)
     if core.is_tensor(entry) then
       index.need_integers("t[{…}]", entry)
       t = apply("gather", { t, entry }, { dim = axis })
-    else
+    elseif type(entry) ~= "table" or next(entry) then
       local from, step, count = index.selection(t, axis, entry)
       t = slice(t, axis, from, step, count)
       if type(entry) ~= "table" then t = t:squeeze(axis) end

@@ -46,7 +46,8 @@ local function batched(op, a, b)
     return dims.shape_text(wide) == dims.shape_text(shape) and t
       or apply("broadcast", t, { dims = wide })
   end
-  return dot(widen(a, sa), widen(b, sb))
+  local wide = widen(b, sb)      -- the second first: see ir_elementwise
+  return dot(widen(a, sa), wide)
 end
 
 local function matmul(op, a, b)
@@ -149,25 +150,20 @@ local function diagonal(op, t, offset, a, b)
     raise("SGL_EARG", ("%s: the two dims must differ, got %s twice for %s"):format(
       op, a, dims.text(t)))
   end
-  local shape, order, lead = t.shape, {}, {}
+  local shape, order, flat = t.shape, {}, {}
   for axis = 1, #shape do
     if axis ~= a and axis ~= b then
-      order[#order + 1], lead[#lead + 1] = axis, shape[axis]
+      order[#order + 1], flat[#flat + 1] = axis, shape[axis]
     end
   end
   order[#order + 1], order[#order + 2] = a, b
   local rows, columns = shape[a], shape[b]
   local row, column = math.max(0, -offset), math.max(0, offset)
   local n = dims.larger(0, dims.smaller(rows - row, columns - column))
-  local flat = table.move(lead, 1, #lead, 1, {})
   flat[#flat + 1] = rows * columns
-  local from = row * columns + column
-  local start, step = dims.fill(#flat, 0), dims.fill(#flat, 1)
-  local stop = table.move(flat, 1, #flat, 1, {})
-  start[#flat], step[#flat] = dims.smaller(from, rows * columns), columns + 1
-  stop[#flat] = n == 0 and start[#flat] or from + (n - 1) * (columns + 1) + 1
+  local at = core.iota({ n }, 1, "i64") * (columns + 1) + (row * columns + column)
   t = reshape(apply("permute", t, { dims = order }), flat)
-  return apply("slice", t, { start = start, stop = stop, step = step })
+  return apply("gather", { t, at }, { dim = #flat })
 end
 
 api.tensor("diagonal", {

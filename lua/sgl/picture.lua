@@ -1,0 +1,30 @@
+-- picture.lua: drawings by Graphviz, which is a program of its own and may be missing.
+--
+-- In:    text in Graphviz's language, the path of an SVG file.
+-- Out:   the path, or nil, message, code.
+local core = require "sgl.core"
+
+local picture = {}
+
+local function quoted(path) return "'" .. path:gsub("'", "'\\''") .. "'" end
+
+--- A string of Graphviz's language; a newline in it begins a new line of a label.
+function picture.string(text) return (("%q"):format(text):gsub("\\\n", "\\n")) end
+
+--- Draws; where that fails and `keep` is set the text is kept beside it, as PATH.dot.
+function picture.draw(text, path, keep)
+  local pipe = io.popen("dot -Tsvg -o " .. quoted(path) .. " 2>/dev/null", "w")
+  if pipe then
+    pipe:write(text)
+    if pipe:close() then return path end
+  end
+  local kept = keep and path:gsub("%.svg$", "") .. ".dot"
+  if kept and core.write(kept, text) then
+    return nil, ("no picture, only %s: is the package graphviz installed?"):format(kept),
+      "SGL_EFILE"
+  end
+  return core.fail("SGL_EFILE", ("no picture in %s: is the package graphviz installed?"):format(
+    path))
+end
+
+return picture

@@ -1357,9 +1357,24 @@ sgl.Spec = {}
 ---@return any # Spec
 function sgl.spec(shape, dtype) end
 
----What a compiled function could be captured of: { name, steps, captures, breaks, segments, recaptures, captured_steps, captured_time, seconds }. It prints as a report; :json() gives the breaks as JSON lines, :picture(folder) draws the way to each with Graphviz.
+---What sgl.coverage returns: { name, steps, captures, breaks, segments, recaptures, captured_steps, captured_time, seconds }. It prints as a report.
+---@class sgl.Coverage
+sgl.Coverage = {}
+
+---The records of the breaks as JSON lines.
+---@return string # string
+function sgl.Coverage:json() end
+
+---Draws the way to each break with Graphviz into a file CODE-FILE-LINE.svg.
+---@param folder? string default the working folder
+---@return string? # the paths; or nil, message, code: without Graphviz the texts are kept, as .dot
+---@return string? message
+---@return string? code
+function sgl.Coverage:picture(folder) end
+
+---What a compiled function could be captured of, what keeps it from the rest, and the way to each break.
 ---@param fn any what sgl.compile returned
----@return table # table
+---@return any # Coverage
 function sgl.coverage(fn) end
 
 ---What sgl.compile returns. Calling it runs the program for the arguments' signature.

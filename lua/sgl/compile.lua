@@ -149,7 +149,10 @@ local function capture(self, entry, walk, plans)
     for i = 1, results.n do returned[i] = collect(results[i], outputs, 1) end
     return outputs
   end
-  local function note(held) entry.guards = held end
+  local function note(held)
+    entry.guards = held
+    breaks.watch(entry, self.fn)
+  end
   entry.program = core.capture(step, walk.leaves, walk.names, self.fn, self.effects == "once",
     note, walk.dims)
   entry.returned = returned

@@ -163,6 +163,9 @@ function coverage.report(self)
   return report
 end
 
+api.strict(Report, "a coverage report", { "name", "steps", "captures", "breaks", "segments",
+  "recaptures", "captured_steps", "captured_time", "seconds" })
+
 api.fn(api.root, "coverage", {
   doc = "What a compiled function could be captured of, what keeps it from the rest, and the way "
     .. "to each break.",

@@ -160,3 +160,36 @@ describe("the gradient of", function()
     end)
   end
 end)
+
+describe("a shape", function()
+  it("prints as its sizes, and equals another with the same", function()
+    local t = sgl.ones(2, 3)
+    assert.are.equal("[2, 3]", tostring(t.shape))
+    assert.are.equal("[]", tostring(sgl.ones(2):sum().shape))
+    assert.is_true(t.shape == (t * 2).shape)
+    assert.is_false(t.shape == t:t().shape)
+    assert.is_false(t.shape == sgl.ones(2).shape)
+  end)
+
+  it("is a list of its own, which goes wherever sizes go", function()
+    local t = sgl.ones(2, 3)
+    local shape = t.shape
+    shape[1] = 6
+    shape[2] = nil
+    assert.are.same({ 2, 3 }, t.shape)
+    assert.are.equal("[6]", tostring(t:reshape(shape).shape))
+    assert.are.equal("2x3", table.concat(t.shape, "x"))
+    local step = sgl.compile(function(v, y) return v:reshape(y.shape) * #y.shape end)
+    assert.are.same({ 3, 2 }, step(t, t:t()).shape)
+  end)
+
+  it("of symbolic sizes compares them as sizes", function()
+    local n, m = sgl.dim("rows", { max = 8 }), sgl.dim("columns", { max = 8 })
+    local f = sgl.compile(function(v, y)
+      if v.shape == y.shape then return v:sum() end
+      return v:sum() * 2
+    end, { inputs = { sgl.spec { n, m }, sgl.spec { m, n } } })
+    assert.are.equal(12, f(sgl.ones(2, 3), sgl.ones(3, 2)):item())
+    assert.are.equal(9, f(sgl.ones(3, 3), sgl.ones(3, 3)):item())
+  end)
+end)

@@ -6,6 +6,7 @@
 local core = require "sgl.core"
 
 for _, part in ipairs {
+  "shape",       -- how shapes print and compare
   "movement",    -- reshape, permute, expand, split, cat, …
   "elementwise", -- the op table, clamp, activations, comparisons of whole tensors
   "create",      -- zeros, arange, rand, …

@@ -12,9 +12,10 @@ local tree = {}
 
 local MOST_DEPTH = 32
 
---- Is v a table that is nothing but data?
+--- Is v a table that is nothing but data? A shape is, though it prints and compares.
 function tree.is_plain(v)
-  return type(v) == "table" and getmetatable(v) == nil
+  local meta = type(v) == "table" and getmetatable(v)
+  return meta == nil or meta == core.Tensor.__shape
 end
 
 --- The keys of v in the order that lists take them; `what` begins the message of a wrong one.

@@ -1,7 +1,8 @@
 /* tensor_meta.c: how tensors answer Lua: indexing, operators that cannot work, assignment.
  *
  * The metamethods look methods up in core.Tensor, their second upvalue, to which the Lua files
- * add: __getitem, __setitem and __show serve keys that are no names, and printing.
+ * add: __getitem, __setitem and __show serve keys that are no names, and printing; __shape is the
+ * metatable of shapes.
  */
 #include <string.h>
 #include "host/capture.h"
@@ -13,6 +14,8 @@ enum { METHODS = lua_upvalueindex(2) };
 static int push_shape(lua_State *L, const Shape *s)
 {
     host_push_dims(L, s->rank, s->dims);
+    lua_getfield(L, METHODS, "__shape");
+    lua_setmetatable(L, -2);
     return 1;
 }
 

@@ -11,7 +11,7 @@ local value = {}
 
 local MOST = 20
 
-local function is_plain(v) return type(v) == "table" and getmetatable(v) == nil end
+local is_plain = require "sgl.tree".is_plain
 
 local function item_text(v)
   if type(v) == "string" then return ("%q"):format(v) end

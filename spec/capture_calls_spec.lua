@@ -158,6 +158,19 @@ describe("a step that reads by way of", function()
   end
 end)
 
+describe("the value of a tensor that a step reads", function()
+  it("is guarded whether it was computed before or is when it is read", function()
+    local t, x = sgl.ones(2), sgl.ones(2)
+    local step = sgl.compile(function(v) return v * t:tolist()[1] end)
+    for i = 0, 4 do
+      assert.are.same({ 2.0 ^ i, 2.0 ^ i }, step(x):tolist())
+      t:assign(t * 2)
+      if i % 2 == 0 then t:realize() end
+    end
+    assert.are.equal(5, #step:programs())
+  end)
+end)
+
 -- Each makes a step that cannot be captured, and its first argument: the code, maker.
 local w = sgl.ones(2)
 local BROKEN = {

@@ -62,7 +62,7 @@ bool host_capture_changed(const Capture *c, const Tensor *t)
 
 bool host_capture_made(Capture *c, const Tensor *t)
 {
-    return t->id >= host_capture_step(c)->first_id;
+    return t->born >= host_capture_step(c)->first_id;
 }
 
 void host_capture_read(lua_State *L, Capture *c, int arg, const Tensor *t)

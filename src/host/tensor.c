@@ -64,6 +64,7 @@ Tensor *host_tensor_new(lua_State *L, Host *h)
     Tensor *t = lua_newuserdatauv(L, sizeof *t, 0);
     memset(t, 0, sizeof *t);
     host_tensor_set(t, NULL);
+    t->born = t->id;
     luaL_setmetatable(L, "sgl.tensor");
     host_own(h, &t->owned, tensor_end);
     return t;

@@ -20,6 +20,7 @@ struct Tensor {
     Node *node;
     Storage *storage;          /* a reference */
     uint64_t id;               /* of its value as a leaf: new when it gets another value */
+    uint64_t born;             /* its first id */
     bool leaf;                 /* was assigned: a leaf as soon as it is computed */
     bool cut;                  /* a leaf that was computed: its history is gone */
     enum { STRONG, WEAK_INT, WEAK_FLOAT } weak; /* inside a step: stands for numbers alone */

@@ -299,7 +299,7 @@ static const Guard *guard_at(const Guards *g, int i)
 static const char *const KIND_NAMES[] = {"field", "upvalue", "length", "metatable", "keys"};
 
 /* core.guards_list(guards) -> list of { kind, container, key, name, value, failures }; name is that
- * of an upvalue. */
+ * of an upvalue. While they are being made, none has failed. */
 static int guards_list(lua_State *L)
 {
     const Guards *g = luaL_checkudata(L, 1, CLASS);
@@ -325,7 +325,7 @@ static int guards_list(lua_State *L)
         lua_setfield(L, 4, "container");
         lua_rawgeti(L, 2, q->value_slot);
         lua_setfield(L, 4, "value");
-        lua_pushinteger(L, g->failures.at[i]);
+        lua_pushinteger(L, i < g->failures.n ? g->failures.at[i] : 0);
         lua_setfield(L, 4, "failures");
         lua_rawseti(L, 3, i + 1);
     }

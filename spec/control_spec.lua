@@ -216,6 +216,29 @@ describe("sgl.cond", function()
     assert.is_truthy(e.message:find("and i32[4] (line", 1, true))
   end)
 
+  it("shows which key only one of two tables has", function()
+    local function message(a, b)
+      return error_of(sgl.compile(function(p, x)
+        return sgl.cond(p, function() return a(x) end, function() return b(x) end)
+      end), bool(true), sgl.ones(4)).message:gsub(" %(line %d+%)", "")
+    end
+    local function only_a(x) return { a = x } end
+    local function only_b(x) return { b = x } end
+    local function either_key(x) return { a = x, b = x } end
+    local function two(x) return { x, { x } } end
+    for _, row in ipairs {
+      { only_a, only_b, "1.a: f32[4] and nothing" },
+      { only_b, only_a, "1.b: f32[4] and nothing" },
+      { only_b, either_key, "1.a: nothing and f32[4]" },
+      { either_key, only_b, "1.a: f32[4] and nothing" },
+      { two, function(x) return { x } end, "1.2: a table and nothing" },
+      { two, function(x) return { x, x } end, "1.2: a table and f32[4]" },
+    } do
+      assert.are.equal("cond: the branches differ in result " .. row[3],
+        (message(row[1], row[2])))
+    end
+  end)
+
   it("refuses a predicate that is not a single bool", function()
     local function f(p) return sgl.cond(p, function() return p end, function() return p end) end
     for _, wrap in ipairs { function(g) return g end, sgl.compile } do
@@ -236,11 +259,11 @@ describe("sgl.cond", function()
   end)
 
   it("says that a tensor of a branch belongs there", function()
+    local kept
     local e = error_of(sgl.compile(function(p, x)
-      local kept
       sgl.cond(p, function() kept = x * 2 end, function() end)
       return kept + 1
-    end), bool(true), sgl.ones(1))
+    end, { effects = "once" }), bool(true), sgl.ones(1))
     assert.are.equal("SGL_ESTATE", e.code)
   end)
 end)

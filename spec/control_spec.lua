@@ -308,6 +308,23 @@ describe("sgl.scan", function()
     assert.are.same({ 0 }, y.shape)
   end)
 
+  it("of no steps assigns nothing and draws no random number", function()
+    local count = sgl.tensor(0)
+    both(function(x)
+      local c, y = sgl.scan(function(c, v)
+        count:assign(count + 1)
+        return c + sgl.rand(2) * v, { count * 1, n = v }
+      end, sgl.ones(2), x)
+      return c, y[1], y.n, count + 0
+    end, sgl.zeros(0, 2))
+    assert.are.equal(0, count:item())
+    sgl.seed(3)
+    local first = sgl.rand(1):item()
+    sgl.seed(3)
+    sgl.scan(function(c) return c + sgl.rand(1), c end, sgl.ones(1), 0)
+    assert.are.equal(first, sgl.rand(1):item())
+  end)
+
   it("has the gradients that finite differences give, for carry, xs and captures", function()
     for _, reverse in ipairs { false, true } do
       check_gradient(function(h, xs, w)
@@ -446,6 +463,15 @@ describe("sgl.scan", function()
     end
   end)
 
+  it("says when xs have nothing to go through", function()
+    for _, wrap in ipairs { function(g) return g end, sgl.compile } do
+      local e = error_of(wrap(function(x)
+        return (sgl.scan(function(c, v) return c + v[1] end, 0.0, { x, x:sum() }))
+      end), sgl.ones(3))
+      assert.are.equal("scan: xs must have a dim to go through, got f32[]", e.message)
+    end
+  end)
+
   it("says when xs have different lengths", function()
     local e = error_of(sgl.compile(function(a, b)
       return sgl.scan(function(_, x) return nil, x end, nil, { a, b })
@@ -526,6 +552,9 @@ describe("sgl.loop", function()
   it("needs max", function()
     local e = error_of(sgl.loop, function() return true end, function(s) return s end, 1)
     assert.are.equal("loop: 'max' must say how many steps are possible at most", e.message)
+    e = error_of(sgl.loop, function() return true end, function(s) return s end, 1,
+      { max = 1 << 31 })
+    assert.are.equal("loop: 'max' must be at most 2147483647, got 2147483648", e.message)
   end)
 
   it("refuses a condition that is not a single bool", function()

@@ -101,4 +101,6 @@ void host_interrupt_watch(Ctx *cx);               /* programs of this context; N
 /* loader.c, line.c */
 void host_preload(lua_State *L);  /* the embedded modules, so that no file shadows them */
 int host_open_line(lua_State *L); /* module sgl.line: reads lines for the REPL */
+
+void host_open_raw(lua_State *L); /* raw.c: rawget, rawset and rawlen */
 #endif

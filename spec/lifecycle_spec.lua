@@ -309,6 +309,17 @@ describe("a callback", function()
     assert.are.equal(1, calls)
   end)
 
+  it("is off after a block that an error left, and the error is the user's", function()
+    local scoped
+    local fine, e = pcall(function()
+      local listener <close> = sgl.on("compile_end", function() end)
+      scoped = listener
+      error("mine", 0)
+    end)
+    assert.are.same({ false, "mine" }, { fine, e })
+    assert.matches("off%)$", tostring(scoped))
+  end)
+
   it("for an unknown event is refused with the nearest", function()
     local e = support.error_of(sgl.on, "compile_and", print)
     assert.are.equal("SGL_EARG", e.code)

@@ -93,7 +93,8 @@ api.method(Listener, "off", {
 end)
 
 api.method(Listener, "close", { doc = "The same as off." }, Listener.off)
-Listener.__close = Listener.off
+-- Lua passes the error that ends the block, which is none of off's arguments.
+function Listener.__close(listener) listener:off() end
 
 api.strict(Listener, "a listener", { "event", "calls", "errors", "last_error" })
 

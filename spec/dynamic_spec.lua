@@ -445,18 +445,6 @@ describe("programs of one function", function()
   end)
 end)
 
-describe("programs of one function, on disk", function()
-  it("are not kept: there may be one for each combination of sizes", function()
-    local before = sgl.cache.stats().disk.stores
-    local f <close> = sgl.compile(function(x)
-      for i = 1, 200 do x = (x * i):tanh() end
-      return x
-    end, { inputs = { rows } })
-    for n = 1, 3 do f(sgl.ones(n, 8)) end
-    assert.are.equal(before, sgl.cache.stats().disk.stores)
-  end)
-end)
-
 describe("a constant where a symbol is needed", function()
   it("is refused with the dim, and the symbol is offered", function()
     local f = sgl.compile(function(x) return x:expand(32, 8) end, { inputs = { rows } })

@@ -391,7 +391,10 @@ describe("a callback", function()
       local two, calls = sgl.ones(2):realize(), 0
       local function busy()
         calls = calls + 1
-        pcall(sgl.compile(function(x) if calls % 2 == 0 then error "no" end return x * calls end), two)
+        pcall(sgl.compile(function(x)
+          if calls % 2 == 0 then error "no" end
+          return x * calls
+        end), two)
       end
       for _, kind in ipairs { "capture_start", "capture_end", "compile_end", "callback_error" } do
         sgl.on(kind, busy)

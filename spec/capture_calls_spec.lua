@@ -184,7 +184,7 @@ local BROKEN = {
   { "B-CALL", "a file that may be closed", function()
     return function(x) return io.type(io.stdout) == "file" and x or x * 2 end
   end },
-  { "B-CALL", "an iterator from before", function()
+  { "B-RESUME", "an iterator from before", function()
     local words = ("1 2 3"):gmatch "%d"
     return function(x) return x * tonumber(words()) end
   end },

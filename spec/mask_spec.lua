@@ -70,6 +70,22 @@ describe("a masked write", function()
       true))
   end)
 
+  it("refuses at each run as many values as are not selected", function()
+    local f = sgl.compile(function(m, v)
+      local t = sgl.zeros(3)
+      t[m] = v
+      return t
+    end)
+    local two, one = sgl.tensor { true, false, true }, sgl.tensor { false, true, false }
+    assert.are.same({ 5.0, 0.0, 6.0 }, f(two, sgl.tensor { 5.0, 6.0 }):tolist())
+    local e = support.error_of(f, one, sgl.tensor { 5.0, 6.0 })
+    assert.are.equal("SGL_EASSERT", e.code)
+    assert.is_truthy(e.message:find("v is f32[2], but not so many elements are selected", 1, true))
+    assert.are.same({ 0.0, 7.0, 0.0 }, f(one, sgl.tensor { 7.0 }):tolist())
+    assert.are.equal("SGL_EASSERT", support.error_of(f, two, sgl.tensor { 7.0 }).code)
+    assert.are.equal("SGL_EASSERT", support.error_of(f, two, sgl.zeros(0)).code)
+  end)
+
   it("keeps gradients finite where what is left out has none", function()
     local _, dx = both(function(x)
       local out = x * 1

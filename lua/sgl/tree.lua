@@ -70,6 +70,13 @@ local function kind(plan)
   return plan.leaf and plan.type or plan.items and "a table" or "nil"
 end
 
+local function has_key(items, key)
+  for _, item in ipairs(items) do
+    if item[1] == key then return true end
+  end
+  return false
+end
+
 --- nil if two plans have the same tables and types, else the first place where they differ and
 --- what stands there in each.
 function tree.difference(a, b, place)
@@ -78,12 +85,12 @@ function tree.difference(a, b, place)
   local n = math.max(#(a.items or {}), #(b.items or {}))
   for i = 1, n do
     local x, y = a.items[i], b.items[i]
-    local key = (x or y)[1]
-    local here = ("%s.%s"):format(place, key)
-    if not x or not y or x[1] ~= y[1] then
-      return here, x and kind(x[2]) or "nothing", y and kind(y[2]) or "nothing"
+    if x and not has_key(b.items, x[1]) then
+      return ("%s.%s"):format(place, x[1]), kind(x[2]), "nothing"
+    elseif y and not has_key(a.items, y[1]) then
+      return ("%s.%s"):format(place, y[1]), "nothing", kind(y[2])
     end
-    local at, is, other = tree.difference(x[2], y[2], here)
+    local at, is, other = tree.difference(x[2], y[2], ("%s.%s"):format(place, x[1]))
     if at then return at, is, other end
   end
   return nil

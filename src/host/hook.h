@@ -35,7 +35,8 @@ typedef struct Watch {
     void *alloc_data;
     lua_Hook old_hook;
     int old_mask, old_count;
-    Map fresh;             /* addresses of objects born since it began */
+    Map fresh;             /* addresses of objects born since it began, with their numbers */
+    uint64_t born, since;  /* how many; those before number `since` are older than the block */
     Map internal;          /* tables of the library */
     Map given;             /* tables that stand for arguments: born inside, but not the step's */
     Map walked;            /* tables whose keys were counted, and those read with all below */
@@ -75,8 +76,13 @@ void host_hook_thread(lua_State *L, Watch *w, lua_State *thread);
 bool host_hook_constant(lua_State *L, lua_Debug *ar, Watch *w, Frame *f, int i);
 
 /* hook_read.c: tables that are read and written */
+/* What it breaks to change an object now: it is older than the step, or than the innermost block;
+ * BREAK_COUNT: nothing. */
+Break host_watch_change(const Watch *w, const void *p);
 bool host_watch_fresh(const Watch *w, const void *p);
 bool host_watch_old(lua_State *L, const Watch *w, const Frame *f, int at);
+/* The same, but with `once` it breaks nothing to change what is older than the step. */
+Break host_watch_once(const Watch *w, Break reason);
 void host_watch_own(lua_State *L, Watch *w, int table, int value); /* value: 0, the table itself */
 void host_watch_read(lua_State *L, Watch *w, const Frame *f, int at); /* the key on the top */
 void host_watch_upvalue(lua_State *L, Watch *w, int function, int index);
@@ -88,9 +94,9 @@ void host_watch_keys(lua_State *L, Watch *w, const Frame *f, int at);
 /* Keys and values, of the tables behind too. */
 void host_watch_table(lua_State *L, Watch *w, const Frame *f, int at);
 void host_watch_all(lua_State *L, Watch *w, const Frame *f, int at); /* and of those within */
-/* Does a write to the table at `at` under the key on the top (nil: a new one) end in a table that
- * was there before? Where the key is absent, __newindex may send it on. */
-bool host_watch_target(lua_State *L, Watch *w, const Frame *f, int at);
+/* What it breaks to write to the table at `at` under the key on the top (nil: a new one). Unless it
+ * is a raw write, __newindex may send it on where the key is absent. */
+Break host_watch_write(lua_State *L, Watch *w, const Frame *f, int at, bool raw);
 bool host_watch_given(lua_State *L, const Watch *w, int at); /* stands for an argument? */
 /* Does one of two values stand for an argument, the other being from outside? What stands for an
  * argument is another object than the argument itself. */

@@ -88,9 +88,20 @@ static void check_resume(lua_State *L, lua_Debug *ar, Watch *w, int function, co
     lua_State *thread = lua_tothread(L, 1);
     if (!thread && lua_getupvalue(L, function, 1)) thread = lua_tothread(L, -1);
     if (!thread) return;
-    if (!is_new(w, thread))
-        host_hook_refuse(L, ar, w, BREAK_RESUME, name ? name : "a wrapped coroutine");
+    Break reason = host_watch_change(w, (const char *)thread - LUA_EXTRASPACE);
+    if (reason != BREAK_COUNT)
+        host_hook_refuse(L, ar, w, reason == BREAK_WRITE ? BREAK_RESUME : reason,
+                         name ? name : "a wrapped coroutine");
     host_hook_thread(L, w, thread);
+}
+
+/* The iterator of gmatch keeps its place. */
+static void check_advance(lua_State *L, lua_Debug *ar, const Watch *w, int function)
+{
+    Break reason = host_watch_change(w, lua_topointer(L, function));
+    if (reason != BREAK_COUNT)
+        host_hook_refuse(L, ar, w, reason == BREAK_WRITE ? BREAK_RESUME : reason,
+                         "the iterator of string.gmatch");
 }
 
 /* A module that is loaded already is what `require` reads of a table. */
@@ -143,9 +154,8 @@ static void check_user_call(lua_State *L, lua_Debug *ar, Watch *w, const Frame *
     case C_THREAD:
         if (!is_new(w, L)) host_hook_refuse(L, ar, w, BREAK_CALL, name);
         return;
-    case C_ITERATOR:
-        if (!host_watch_fresh(w, lua_topointer(L, function)))
-            host_hook_refuse(L, ar, w, BREAK_CALL, "an iterator that was there before the step");
+    case C_ADVANCE:
+        check_advance(L, ar, w, function);
         return;
     case C_COLLECT:
         if (lua_type(L, 1) == LUA_TSTRING && !strcmp(lua_tostring(L, 1), "count"))

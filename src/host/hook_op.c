@@ -231,12 +231,11 @@ static void op_setupval(const At *at)
     int top = lua_gettop(L), index = b_of(at->i) + 1;
     if (at->f->library) return;
     lua_getinfo(L, "f", at->ar);
-    if (!host_watch_fresh(at->w, lua_upvalueid(L, top + 1, index))) {
+    Break reason =
+        host_watch_once(at->w, host_watch_change(at->w, lua_upvalueid(L, top + 1, index)));
+    if (reason != BREAK_COUNT) {
         const char *name = lua_getupvalue(L, top + 1, index);
-        if (at->w->once) host_guards_wrote(at->w->guards);
-        else
-            refuse(at, BREAK_WRITE, 0,
-                   lua_pushfstring(L, "a write to the upvalue '%s'", name ? name : "?"));
+        refuse(at, reason, 0, lua_pushfstring(L, "a write to the upvalue '%s'", name ? name : "?"));
     }
     lua_settop(L, top);
 }
@@ -246,11 +245,8 @@ static void refuse_write(const At *at, int table, bool global)
 {
     lua_State *L = at->L;
     bool given = host_watch_given(L, at->w, table);
-    if (!host_watch_target(L, at->w, at->f, table)) return;
-    if (at->w->once && !given) {
-        host_guards_wrote(at->w->guards);
-        return;
-    }
+    Break reason = host_watch_write(L, at->w, at->f, table, false);
+    if (reason == BREAK_COUNT) return;
     const char *key = lua_type(L, -1) == LUA_TSTRING || lua_type(L, -1) == LUA_TNUMBER
                           ? lua_tostring(L, -1)
                           : luaL_typename(L, -1);
@@ -259,7 +255,7 @@ static void refuse_write(const At *at, int table, bool global)
                     : global ? "a write to the global '%s'"
                              : "a write to the field '%s'",
                     key);
-    refuse(at, BREAK_WRITE, 0, lua_tostring(L, -1));
+    refuse(at, reason, 0, lua_tostring(L, -1));
 }
 
 static void op_settabup(const At *at)

@@ -7,8 +7,15 @@
 
 bool host_watch_fresh(const Watch *w, const void *p)
 {
-    uint64_t one;
-    return base_map_get(&w->fresh, (uintptr_t)p, &one);
+    uint64_t number;
+    return base_map_get(&w->fresh, (uintptr_t)p, &number);
+}
+
+Break host_watch_change(const Watch *w, const void *p)
+{
+    uint64_t number;
+    if (!base_map_get(&w->fresh, (uintptr_t)p, &number)) return BREAK_WRITE;
+    return number < w->since ? BREAK_BLOCK : BREAK_COUNT;
 }
 
 static bool is_internal(const Watch *w, const void *p)
@@ -41,6 +48,23 @@ static bool is_mixed(lua_State *L, const Watch *w, int a, int b)
 bool host_watch_stand_in(lua_State *L, const Watch *w, int a, int b)
 {
     return is_mixed(L, w, a, b) || is_mixed(L, w, b, a);
+}
+
+Break host_watch_once(const Watch *w, Break reason)
+{
+    if (reason != BREAK_WRITE || !w->once) return reason;
+    host_guards_wrote(w->guards);
+    return BREAK_COUNT;
+}
+
+/* What a write to the table at `at` breaks. */
+static Break write_breaks(lua_State *L, const Watch *w, const Frame *f, int at)
+{
+    if (lua_type(L, at) != LUA_TTABLE) return BREAK_COUNT;
+    const void *p = lua_topointer(L, at);
+    if (host_watch_given(L, w, at)) return BREAK_WRITE;
+    if (f && f->library && is_internal(w, p)) return BREAK_COUNT;
+    return host_watch_once(w, host_watch_change(w, p));
 }
 
 static void mark_own(Watch *w, const void *p)
@@ -242,20 +266,21 @@ void host_watch_all(lua_State *L, Watch *w, const Frame *f, int at)
     lua_settop(L, top);
 }
 
-bool host_watch_target(lua_State *L, Watch *w, const Frame *f, int at)
+Break host_watch_write(lua_State *L, Watch *w, const Frame *f, int at, bool raw)
 {
     int key = lua_gettop(L), t = key + 1;
-    bool old = false;
+    Break reason = BREAK_COUNT;
     lua_pushvalue(L, at);
-    for (int i = 0; i < MOST_TABLES && lua_istable(L, t) && !old; i++) {
-        old = host_watch_old(L, w, f, t) || host_watch_given(L, w, t);
+    for (int i = 0; i < MOST_TABLES && lua_istable(L, t); i++) {
+        reason = write_breaks(L, w, f, t);
         lua_pushvalue(L, key);
-        if (old || (!lua_isnil(L, key) && lua_rawget(L, t) != LUA_TNIL)) break;
+        if (reason != BREAK_COUNT || raw) break;
+        if (!lua_isnil(L, key) && lua_rawget(L, t) != LUA_TNIL) break;
         lua_settop(L, t);
         host_watch_event(L, w, f, t, "__newindex");
         if (luaL_getmetafield(L, t, "__newindex") == LUA_TNIL) break;
         lua_replace(L, t);
     }
     lua_settop(L, key);
-    return old;
+    return reason;
 }

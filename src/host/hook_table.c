@@ -94,24 +94,23 @@ static void read_replacements(const Call *c)
     if (c->ar->ntransfer >= 3) host_watch_table(c->L, c->w, c->f, 3);
 }
 
-static void refuse_write(const Call *c, int at)
+static void check_write(const Call *c, int at, bool raw)
 {
-    bool given = host_watch_given(c->L, c->w, at);
-    if (c->w->once && !given) host_guards_wrote(c->w->guards);
-    else host_hook_refuse(c->L, c->ar, c->w, BREAK_WRITE, c->name);
+    Break reason = host_watch_write(c->L, c->w, c->f, at, raw);
+    if (reason != BREAK_COUNT) host_hook_refuse(c->L, c->ar, c->w, reason, c->name);
 }
 
 static void write_raw(const Call *c)
 {
-    if (host_watch_old(c->L, c->w, c->f, 1) || host_watch_given(c->L, c->w, 1)) refuse_write(c, 1);
+    lua_pushnil(c->L);
+    check_write(c, 1, true);
 }
 
 /* Elements are added at keys that are not known here. */
 static void write_at(const Call *c, int at)
 {
-    if (!lua_istable(c->L, at)) return;
     lua_pushnil(c->L);
-    if (host_watch_target(c->L, c->w, c->f, at)) refuse_write(c, at);
+    check_write(c, at, false);
 }
 
 static void change_list(const Call *c)

@@ -26,7 +26,7 @@ typedef enum Purity {
     C_RESUME,   /* a coroutine, at 1 or in its upvalue, goes on */
     C_STATUS,   /* of the coroutine at 1 */
     C_THREAD,   /* of the coroutine that runs */
-    C_ITERATOR, /* goes on at each call */
+    C_ADVANCE,  /* the iterator of gmatch */
     C_COLLECT,  /* collectgarbage */
     C_REQUIRE,
     C_HOOK,

@@ -75,9 +75,13 @@ local function is_selection(t, mask, v)
 end
 
 -- The selected values at the places of the mask's true elements, in order; nil: there are none.
+-- Inside a capture their number is known, and compared, at each run.
 local function at_places(t, mask, v)
   local flat, count = mask:flatten():int(), v.shape[1]
-  if not core.capturing() and flat:sum():item() ~= count then
+  if core.capturing() then
+    core.effect_assert(flat:sum():eq(count), ("t[mask] = v: v is %s, but not so many elements are "
+      .. "selected"):format(dims.text(v)))
+  elseif flat:sum():item() ~= count then
     raise("SGL_ESHAPE", ("t[mask] = v: %s elements are selected, but v is %s"):format(
       flat:sum():item(), dims.text(v)))
   end

@@ -70,6 +70,24 @@ describe("a masked write", function()
       true))
   end)
 
+  it("stops a step's run that selects another number, at its line", function()
+    local function f(h, selected)
+      local out = h * 1
+      out[selected] = sgl.ones(2, 2)
+      return out
+    end
+    local step, t = sgl.compile(f), sgl.zeros(3, 2)
+    assert.are.same({ { 1.0, 1.0 }, { 0.0, 0.0 }, { 1.0, 1.0 } }, step(t, mask):tolist())
+    for _, other in ipairs { { true, true, true }, { false, true, false } } do
+      local e = support.error_of(step, t, sgl.tensor(other))
+      assert.is_truthy(e.message:find("as many elements must be selected as v has, which is "
+        .. "f32[2, 2]", 1, true), e.message)
+      local line = debug.getinfo(f, "S").linedefined + 2
+      assert.matches(("%%(.*mask_spec%%.lua:%d%%)$"):format(line), e.message)
+    end
+    assert.are.equal(1, #step:programs())
+  end)
+
   it("keeps gradients finite where what is left out has none", function()
     local _, dx = both(function(x)
       local out = x * 1

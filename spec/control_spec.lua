@@ -216,6 +216,30 @@ describe("sgl.cond", function()
     assert.is_truthy(e.message:find("and i32[4] (line", 1, true))
   end)
 
+  it("shows the first key that one branch alone has, in either", function()
+    local function message(a, b)
+      return error_of(sgl.compile(function(p)
+        return sgl.cond(p, function() return a end, function() return b end)
+      end), bool(true)).message:gsub(" %(line %d+%)", "")
+    end
+    assert.are.equal("cond: the branches differ in result 1.a: i32[] and nothing",
+      (message({ a = 1, b = 2 }, { b = 2 })))
+    assert.are.equal("cond: the branches differ in result 1.b[2]: nothing and i32[]",
+      (message({ b = { 1 } }, { b = { 1, 2 } })))
+  end)
+
+  it("refuses what is no tensor, and a table in itself, with what can stand there", function()
+    local ring = {}
+    ring[1] = ring
+    for _, row in ipairs { { "text", "can stand there" }, { ring, "contain itself" } } do
+      local e = error_of(sgl.compile(function(p)
+        return sgl.cond(p, function() return row[1] end, function() return row[1] end)
+      end), bool(true))
+      assert.are.equal("SGL_EARG", e.code)
+      assert.is_truthy(e.hint:find(row[2], 1, true), e.hint)
+    end
+  end)
+
   it("refuses a predicate that is not a single bool", function()
     local function f(p) return sgl.cond(p, function() return p end, function() return p end) end
     for _, wrap in ipairs { function(g) return g end, sgl.compile } do
@@ -421,6 +445,14 @@ describe("sgl.scan", function()
         :format(line), e.message)
       assert.is_truthy(e.hint:find("0.0", 1, true))
     end
+  end)
+
+  it("says which key of its carry a step does not return", function()
+    local e = error_of(sgl.compile(function(x)
+      return (sgl.scan(function(c) return { b = c.a } end, { a = 0.0 }, x))
+    end), sgl.ones(3))
+    assert.is_truthy(e.message:find("the carry.a is f32[] before a step and nothing after", 1,
+      true), e.message)
   end)
 
   it("says when xs have different lengths", function()

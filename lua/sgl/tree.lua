@@ -42,9 +42,12 @@ function tree.flatten(what, v, leaves, depth)
   if core.is_tensor(v) or type(v) == "number" or type(v) == "boolean" then
     leaves[#leaves + 1] = core.is_tensor(v) and v or core.tensor(v)
     return { leaf = true, type = api.describe(leaves[#leaves]) }
-  elseif not tree.is_plain(v) or depth > MOST_DEPTH then
+  elseif not tree.is_plain(v) then
     core.raise("SGL_EARG", ("%s: %s is neither a tensor nor a table of tensors"):format(what,
-      api.describe(v)))
+      api.describe(v)), "tensors, numbers, booleans, nil and plain tables of them can stand there")
+  elseif depth > MOST_DEPTH then
+    core.raise("SGL_EARG", ("%s: a table is nested more than %d deep"):format(what, MOST_DEPTH),
+      "does it contain itself?")
   end
   local items = {}
   for i, key in ipairs(tree.sorted_keys(what, v)) do
@@ -70,21 +73,29 @@ local function kind(plan)
   return plan.leaf and plan.type or plan.items and "a table" or "nil"
 end
 
+local function by_key(plan)
+  local map = {}
+  for _, item in ipairs(plan.items or {}) do map[item[1]] = item[2] end
+  return map
+end
+
 --- nil if two plans have the same tables and types, else the first place where they differ and
 --- what stands there in each.
 function tree.difference(a, b, place)
   place = place or ""
   if kind(a) ~= kind(b) then return place, kind(a), kind(b) end
-  local n = math.max(#(a.items or {}), #(b.items or {}))
-  for i = 1, n do
-    local x, y = a.items[i], b.items[i]
-    local key = (x or y)[1]
-    local here = ("%s.%s"):format(place, key)
-    if not x or not y or x[1] ~= y[1] then
-      return here, x and kind(x[2]) or "nothing", y and kind(y[2]) or "nothing"
+  local in_a, in_b = by_key(a), by_key(b)
+  for _, plan in ipairs { a, b } do
+    for _, item in ipairs(plan.items or {}) do
+      local key = item[1]
+      local here = (type(key) == "string" and "%s.%s" or "%s[%s]"):format(place, key)
+      local x, y = in_a[key], in_b[key]
+      if not x or not y then
+        return here, x and kind(x) or "nothing", y and kind(y) or "nothing"
+      end
+      local at, is, other = tree.difference(x, y, here)
+      if at then return at, is, other end
     end
-    local at, is, other = tree.difference(x[2], y[2], here)
-    if at then return at, is, other end
   end
   return nil
 end

@@ -309,6 +309,44 @@ describe("a callback", function()
     assert.are.equal(1, calls)
   end)
 
+  it("leaves the error alone that ends its <close> variable", function()
+    local e = support.error_of(function()
+      local scoped <close> = sgl.on("compile_end", function() end)
+      error(scoped.event, 0)
+    end)
+    assert.are.equal("compile_end", e)
+  end)
+
+  it("that fails with anything is counted, and those behind it are called", function()
+    local function meta(fn) return setmetatable({}, { __tostring = fn }) end
+    for _, problem in ipairs { "text", {}, false, sgl.ones(2), meta(error),
+      meta(function() return 5 end), meta(function() error(meta(error)) end) } do
+      local failing <close> = sgl.on("compile_end", function() error(problem) end)
+      local calls = 0
+      local behind <close> = sgl.on("compile_end", function() calls = calls + 1 end)
+      local step = fresh_step()
+      step(sgl.ones(4))
+      step(sgl.ones(5))
+      assert.are.equal(2, failing.errors)
+      assert.are.equal(2, calls)
+      assert.is_true(behind.open)
+    end
+  end)
+
+  it("that closes the step it is told of ends the call with that, and no more", function()
+    for _, kind in ipairs(core.event_kinds()) do
+      local k, step = 1, nil
+      local listener <close> = sgl.on(kind.name, function() if step.entries then step:close() end end)
+      step = sgl.compile(function(x) return (x * k):sum() end)
+      for i = 1, 3 do
+        k = i
+        local ok, e = pcall(step, x2)
+        assert.is_true(ok or e.code == "SGL_ECLOSED", tostring(e))
+      end
+      assert.are.equal(0, listener.errors)
+    end
+  end)
+
   it("for an unknown event is refused with the nearest", function()
     local e = support.error_of(sgl.on, "compile_and", print)
     assert.are.equal("SGL_EARG", e.code)

@@ -156,7 +156,13 @@ local function capture(self, entry, walk, plans)
   return entry
 end
 
+-- Callbacks and the function itself run in between: any of them may have closed it.
+local function check_open(self)
+  if not self.entries then raise("SGL_ECLOSED", "the compiled function is closed") end
+end
+
 local function keep(self, key, entry)
+  check_open(self)
   local bucket = self.entries[key] or {}
   self.entries[key] = bucket
   table.insert(bucket, 1, entry)
@@ -177,10 +183,6 @@ local function capture_or_break(self, key, walk, plans, reason)
   core.guards_done(entry.guards)
   entry.broken = coverage.broke(self, record)
   return keep(self, key, entry)
-end
-
-local function check_open(self)
-  if not self.entries then raise("SGL_ECLOSED", "the compiled function is closed") end
 end
 
 -- What told this signature from that of the last entry: "x changed from f32[2] to f32[3]".
@@ -227,6 +229,7 @@ end
 
 -- Raises when the function was captured too often, and says for what.
 local function check_limit(self)
+  check_open(self)
   if #self.order <= self.max_recaptures then return end
   local counts, lines = {}, {}
   for name, times in pairs(self.changed) do counts[name] = times end

@@ -25,7 +25,8 @@ local function failed(listener, e)
     return
   end
   local file, line = place_of(listener.fn)
-  local reason = tostring(e)
+  local told, reason = pcall(tostring, e)
+  if not told then reason = "an error whose __tostring fails" end
   listener.errors, listener.last_error = listener.errors + 1, e
   if listener.errors == 1 then
     warn(("sgl: the callback for '%s' at %s:%d failed: %s"):format(listener.event, file, line,
@@ -93,7 +94,7 @@ api.method(Listener, "off", {
 end)
 
 api.method(Listener, "close", { doc = "The same as off." }, Listener.off)
-Listener.__close = Listener.off
+function Listener:__close() self:off() end
 
 local function listen(event, fn)
   local listener = setmetatable(

@@ -336,7 +336,9 @@ describe("a callback", function()
   it("that closes the step it is told of ends the call with that, and no more", function()
     for _, kind in ipairs(core.event_kinds()) do
       local k, step = 1, nil
-      local listener <close> = sgl.on(kind.name, function() if step.entries then step:close() end end)
+      local listener <close> = sgl.on(kind.name, function()
+        if step.entries then step:close() end
+      end)
       step = sgl.compile(function(x) return (x * k):sum() end)
       for i = 1, 3 do
         k = i

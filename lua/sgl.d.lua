@@ -52,7 +52,7 @@ sgl.config = {}
 function sgl.config.preset(name) end
 
 ---Where a setting's value came from: default, file, environment, flag, program, or a preset in one of them.
----@param name string
+---@param name string of the setting
 ---@return string # string
 function sgl.config.from(name) end
 
@@ -81,8 +81,8 @@ Tensor.ravel = Tensor.flatten
 sgl.ravel = sgl.flatten
 
 ---One dim made several; one of the sizes may be -1.
----@param dim integer
----@param sizes table
+---@param dim integer counts from 1, or from the end if negative
+---@param sizes table of the parts, one of them may be -1
 ---@return sgl.Tensor
 function Tensor:unflatten(dim, sizes) end
 sgl.unflatten = Tensor.unflatten
@@ -112,8 +112,8 @@ function Tensor:t() end
 sgl.t = Tensor.t
 
 ---One dim moved to another place, the others keeping their order.
----@param from integer
----@param to integer
+---@param from integer where it is
+---@param to integer where it goes
 ---@return sgl.Tensor
 function Tensor:movedim(from, to) end
 sgl.movedim = Tensor.movedim
@@ -134,19 +134,19 @@ function Tensor:expand(...) end
 sgl.expand = Tensor.expand
 
 ---Broadcast to the shape of another tensor.
----@param other sgl.Tensor
+---@param other sgl.Tensor the shape to take
 ---@return sgl.Tensor
 function Tensor:expand_as(other) end
 sgl.expand_as = Tensor.expand_as
 
 ---Dims of size 1 removed: all of them, or those named if their size is 1.
----@param dim? integer|table
+---@param dim? integer|table only these; default: every dim of size 1
 ---@return sgl.Tensor
 function Tensor:squeeze(dim) end
 sgl.squeeze = Tensor.squeeze
 
 ---A new dim of size 1 at a place.
----@param dim integer
+---@param dim integer counts from 1, or from the end if negative
 ---@return sgl.Tensor
 function Tensor:unsqueeze(dim) end
 sgl.unsqueeze = Tensor.unsqueeze
@@ -155,54 +155,54 @@ Tensor.expand_dims = Tensor.unsqueeze
 sgl.expand_dims = sgl.unsqueeze
 
 ---Order reversed along dims; all when none are given.
----@param ... integer|table
+---@param ... integer|table to turn around
 ---@return sgl.Tensor
 function Tensor:flip(...) end
 sgl.flip = Tensor.flip
 
 ---Elements shifted along dims; what leaves at the end comes back in front. Without dims the flattened elements are shifted.
----@param shifts integer|table
----@param dims? integer|table
+---@param shifts integer|table by how many places, for each dim
+---@param dims? integer|table default: the elements in row order
 ---@return sgl.Tensor
 function Tensor:roll(shifts, dims) end
 sgl.roll = Tensor.roll
 
 ---The tensor repeated along each dim, counted from the last (`repeat` is a Lua word).
----@param ... integer|table
+---@param ... integer|table for each dim, from the last
 ---@return sgl.Tensor
 function Tensor:tile(...) end
 sgl.tile = Tensor.tile
 
 ---The tensor repeated along each dim, counted from the last (`repeat` is a Lua word).
----@param ... integer|table
+---@param ... integer|table for each dim, from the last
 ---@return sgl.Tensor
 function Tensor:repeat_(...) end
 sgl.repeat_ = Tensor.repeat_
 
 ---Each element along a dim repeated n times in place.
----@param n integer
+---@param n integer how often each comes
 ---@param dim? integer default: the flattened tensor
 ---@return sgl.Tensor
 function Tensor:repeat_interleave(n, dim) end
 sgl.repeat_interleave = Tensor.repeat_interleave
 
 ---The slice at one position of a dim, which disappears.
----@param dim integer
+---@param dim integer counts from 1, or from the end if negative
 ---@param at integer from 1, or from the end
 ---@return sgl.Tensor # tensor, without the dim
 function Tensor:select(dim, at) end
 sgl.select = Tensor.select
 
 ---`length` elements of a dim from position `first`.
----@param dim integer
+---@param dim integer counts from 1, or from the end if negative
 ---@param first integer from 1, or from the end
----@param length integer
+---@param length integer how many positions
 ---@return sgl.Tensor
 function Tensor:narrow(dim, first, length) end
 sgl.narrow = Tensor.narrow
 
 ---Parts along a dim: n equal ones, or ones of the sizes in a list.
----@param parts integer|table
+---@param parts integer|table how many, or their sizes
 ---@param dim? integer default 1
 ---@return sgl.Tensor # tensor, …
 ---@return sgl.Tensor ...
@@ -210,7 +210,7 @@ function Tensor:split(parts, dim) end
 sgl.split = Tensor.split
 
 ---At most n parts along a dim, of equal size but for a smaller last one.
----@param n integer
+---@param n integer how many parts
 ---@param dim? integer default 1
 ---@return sgl.Tensor # tensor, …
 ---@return sgl.Tensor ...
@@ -243,14 +243,14 @@ sgl.concatenate = sgl.cat
 function sgl.stack(list, dim) end
 
 ---The grid over vectors: result i holds the values of vector i along dim i.
----@param ... sgl.Tensor
+---@param ... sgl.Tensor one for each dim of the result
 ---@return sgl.Tensor # tensor, …
 ---@return sgl.Tensor ...
 function sgl.meshgrid(...) end
 
 ---Sliding windows of `size` along a dim, `step` apart: a new last dim.
----@param dim integer
----@param size integer
+---@param dim integer counts from 1, or from the end if negative
+---@param size integer of the window
 ---@param step? integer default 1
 ---@return sgl.Tensor
 function Tensor:unfold(dim, size, step) end
@@ -402,115 +402,115 @@ function Tensor:isfinite() end
 sgl.isfinite = Tensor.isfinite
 
 ---Sum.
----@param other sgl.Tensor|number|boolean
+---@param other sgl.Tensor|number|boolean of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:add(other) end
 sgl.add = Tensor.add
 
 ---Difference.
----@param other sgl.Tensor|number|boolean
+---@param other sgl.Tensor|number|boolean of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:sub(other) end
 sgl.sub = Tensor.sub
 
 ---Product.
----@param other sgl.Tensor|number|boolean
+---@param other sgl.Tensor|number|boolean of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:mul(other) end
 sgl.mul = Tensor.mul
 
 ---Quotient; integers are converted to f32 first.
----@param other sgl.Tensor|number|boolean
+---@param other sgl.Tensor|number|boolean of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:div(other) end
 sgl.div = Tensor.div
 
 ---Quotient rounded down, as Lua's //. Integer division by 0 gives 0.
----@param other sgl.Tensor|number|boolean
+---@param other sgl.Tensor|number|boolean of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:floordiv(other) end
 sgl.floordiv = Tensor.floordiv
 
 ---Remainder with the sign of y, as Lua's %. Integer remainder by 0 gives 0.
----@param other sgl.Tensor|number|boolean
+---@param other sgl.Tensor|number|boolean of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:mod(other) end
 sgl.mod = Tensor.mod
 
 ---x to the power y.
----@param other sgl.Tensor|number|boolean
+---@param other sgl.Tensor|number|boolean of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:pow(other) end
 sgl.pow = Tensor.pow
 
 ---Smaller of the two; NaN if either is. At equality the gradient goes to x.
----@param other sgl.Tensor|number|boolean
+---@param other sgl.Tensor|number|boolean of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:minimum(other) end
 sgl.minimum = Tensor.minimum
 
 ---Larger of the two; NaN if either is. At equality the gradient goes to x.
----@param other sgl.Tensor|number|boolean
+---@param other sgl.Tensor|number|boolean of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:maximum(other) end
 sgl.maximum = Tensor.maximum
 
 ---Angle of the point (y, x) in radians: the first argument is the ordinate.
----@param other sgl.Tensor|number|boolean
+---@param other sgl.Tensor|number|boolean of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:atan2(other) end
 sgl.atan2 = Tensor.atan2
 
 ---True where equal; NaN equals nothing.
----@param other sgl.Tensor|number|boolean
+---@param other sgl.Tensor|number|boolean of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:eq(other) end
 sgl.eq = Tensor.eq
 
 ---True where different.
----@param other sgl.Tensor|number|boolean
+---@param other sgl.Tensor|number|boolean of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:ne(other) end
 sgl.ne = Tensor.ne
 
 ---True where x < y.
----@param other sgl.Tensor|number|boolean
+---@param other sgl.Tensor|number|boolean of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:lt(other) end
 sgl.lt = Tensor.lt
 
 ---True where x <= y.
----@param other sgl.Tensor|number|boolean
+---@param other sgl.Tensor|number|boolean of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:le(other) end
 sgl.le = Tensor.le
 
 ---True where x > y.
----@param other sgl.Tensor|number|boolean
+---@param other sgl.Tensor|number|boolean of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:gt(other) end
 sgl.gt = Tensor.gt
 
 ---True where x >= y.
----@param other sgl.Tensor|number|boolean
+---@param other sgl.Tensor|number|boolean of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:ge(other) end
 sgl.ge = Tensor.ge
 
 ---True where both are.
----@param other sgl.Tensor|number|boolean
+---@param other sgl.Tensor|number|boolean of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:logical_and(other) end
 sgl.logical_and = Tensor.logical_and
 
 ---True where either is.
----@param other sgl.Tensor|number|boolean
+---@param other sgl.Tensor|number|boolean of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:logical_or(other) end
 sgl.logical_or = Tensor.logical_or
 
 ---True where exactly one is.
----@param other sgl.Tensor|number|boolean
+---@param other sgl.Tensor|number|boolean of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:logical_xor(other) end
 sgl.logical_xor = Tensor.logical_xor
@@ -521,15 +521,15 @@ function Tensor:logical_not() end
 sgl.logical_not = Tensor.logical_not
 
 ---y where x is true, else z. Gradients are NaN-safe: nothing flows into the side not taken.
----@param a sgl.Tensor|number|boolean
----@param b sgl.Tensor|number|boolean
+---@param a sgl.Tensor|number|boolean where cond is true
+---@param b sgl.Tensor|number|boolean where it is false
 ---@return sgl.Tensor
 function Tensor:where(a, b) end
 sgl.where = Tensor.where
 
 ---Values below low raised to it, values above high lowered to it; NaN stays.
----@param low? number|sgl.Tensor
----@param high? number|sgl.Tensor
+---@param low? number|sgl.Tensor default: no bound
+---@param high? number|sgl.Tensor default: no bound
 ---@return sgl.Tensor
 function Tensor:clamp(low, high) end
 sgl.clamp = Tensor.clamp
@@ -569,8 +569,8 @@ function Tensor:nan_to_num(value) end
 sgl.nan_to_num = Tensor.nan_to_num
 
 ---t + weight * (other - t).
----@param other sgl.Tensor
----@param weight number|sgl.Tensor
+---@param other sgl.Tensor where weight is 1
+---@param weight number|sgl.Tensor 0 gives t, 1 gives other
 ---@return sgl.Tensor
 function Tensor:lerp(other, weight) end
 sgl.lerp = Tensor.lerp
@@ -604,7 +604,7 @@ function Tensor:softplus(o) end
 sgl.softplus = Tensor.softplus
 
 ---log(exp(t) + exp(other)) without overflow.
----@param other sgl.Tensor
+---@param other sgl.Tensor of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:logaddexp(other) end
 sgl.logaddexp = Tensor.logaddexp
@@ -663,7 +663,7 @@ sgl.softsign = Tensor.softsign
 ---@field equal_nan? boolean NaN equals NaN (default false)
 
 ---True where |t - other| <= atol + rtol * |other|.
----@param other sgl.Tensor
+---@param other sgl.Tensor what is expected
 ---@param o? sgl.isclose.Options
 ---@return sgl.Tensor # tensor, bool
 function Tensor:isclose(other, o) end
@@ -675,14 +675,14 @@ sgl.isclose = Tensor.isclose
 ---@field equal_nan? boolean NaN equals NaN (default false)
 
 ---Whether all elements are close (a Lua boolean). Not inside sgl.compile.
----@param other sgl.Tensor
+---@param other sgl.Tensor what is expected
 ---@param o? sgl.allclose.Options
 ---@return boolean # boolean
 function Tensor:allclose(other, o) end
 sgl.allclose = Tensor.allclose
 
 ---Whether shapes and all elements are equal (a Lua boolean). Not inside sgl.compile.
----@param other sgl.Tensor
+---@param other sgl.Tensor of any shape
 ---@return boolean # boolean
 function Tensor:equal(other) end
 sgl.equal = Tensor.equal
@@ -698,7 +698,7 @@ function Tensor:dim() end
 sgl.dim = Tensor.dim
 
 ---The sizes as a list, or one of them.
----@param dim? integer
+---@param dim? integer default: all
 ---@return integer[]|integer # list or integer
 function Tensor:size(dim) end
 sgl.size = Tensor.size
@@ -761,7 +761,7 @@ sgl.ones_like = Tensor.ones_like
 
 ---One value everywhere.
 ---@param size integer|table a size or a list
----@param value number|boolean
+---@param value number|boolean of each element
 ---@param o? sgl.full.Options
 ---@return sgl.Tensor
 function sgl.full(size, value, o) end
@@ -770,7 +770,7 @@ function sgl.full(size, value, o) end
 ---@field dtype? string element type; default that of t
 
 ---One value everywhere, with the shape of t.
----@param value number|boolean
+---@param value number|boolean of each element
 ---@param o? sgl.full_like.Options
 ---@return sgl.Tensor
 function Tensor:full_like(value, o) end
@@ -780,8 +780,8 @@ sgl.full_like = Tensor.full_like
 ---@field dtype? string default i32 for whole numbers, else f32
 
 ---Numbers from start, below stop, by step. arange(n) counts from 0.
----@param start number
----@param stop? number
+---@param start number the first; with nothing behind it, the stop
+---@param stop? number not reached
 ---@param step? number default 1
 ---@param o? sgl.arange.Options
 ---@return sgl.Tensor # tensor [n]
@@ -791,9 +791,9 @@ function sgl.arange(start, stop, step, o) end
 ---@field dtype? string element type (default "f32")
 
 ---n numbers spread evenly from start to stop, both included.
----@param start number
----@param stop number
----@param n integer
+---@param start number the first
+---@param stop number the last
+---@param n integer how many
 ---@param o? sgl.linspace.Options
 ---@return sgl.Tensor # tensor [n]
 function sgl.linspace(start, stop, n, o) end
@@ -856,7 +856,7 @@ sgl.randn_like = Tensor.randn_like
 ---@field dtype? string element type (default "i32")
 
 ---Random integers in [low, high). randint(high, size) counts from 0.
----@param low integer
+---@param low integer the least; with nothing behind it, the bound, from 0
 ---@param high integer|table exclusive
 ---@param size? integer|table a size or a list
 ---@param o? sgl.randint.Options
@@ -867,7 +867,7 @@ function sgl.randint(low, high, size, o) end
 ---@field dtype? string element type (default "i32")
 
 ---The numbers 0 to n - 1 in random order.
----@param n integer
+---@param n integer how many
 ---@param o? sgl.randperm.Options
 ---@return sgl.Tensor # tensor [n]
 function sgl.randperm(n, o) end
@@ -883,7 +883,7 @@ function Tensor:bernoulli(size, o) end
 sgl.bernoulli = Tensor.bernoulli
 
 ---The values in another element type: f32, f64, f16, bf16, i32, i64, u8 or bool. To integers truncates and saturates.
----@param dtype string
+---@param dtype string bool, u8, i32, i64, f16, bf16, f32 or f64
 ---@return sgl.Tensor
 function Tensor:to(dtype) end
 sgl.to = Tensor.to
@@ -929,13 +929,13 @@ function Tensor:bool() end
 sgl.bool = Tensor.bool
 
 ---The values in the element type of another tensor.
----@param other sgl.Tensor
+---@param other sgl.Tensor the dtype to take
 ---@return sgl.Tensor
 function Tensor:type_as(other) end
 sgl.type_as = Tensor.type_as
 
 ---Slices along a dim at the positions of an index, which may have any rank.
----@param dim integer
+---@param dim integer counts from 1, or from the end if negative
 ---@param index sgl.Tensor integers from 0
 ---@return sgl.Tensor
 function Tensor:index_select(dim, index) end
@@ -948,44 +948,44 @@ function Tensor:take(index) end
 sgl.take = Tensor.take
 
 ---The element at position index[…] of a dim for each element of the index.
----@param dim integer
+---@param dim integer counts from 1, or from the end if negative
 ---@param index sgl.Tensor integers from 0
 ---@return sgl.Tensor # tensor of the shape of index
 function Tensor:gather(dim, index) end
 sgl.gather = Tensor.gather
 
 ---The element at position index[…] of a dim for each element of the index.
----@param dim integer
+---@param dim integer counts from 1, or from the end if negative
 ---@param index sgl.Tensor integers from 0
 ---@return sgl.Tensor # tensor of the shape of index
 function Tensor:take_along_dim(dim, index) end
 sgl.take_along_dim = Tensor.take_along_dim
 
 ---t with src[…] added at position index[…] of a dim, for each element of the index.
----@param dim integer
+---@param dim integer counts from 1, or from the end if negative
 ---@param index sgl.Tensor integers from 0
----@param src sgl.Tensor
+---@param src sgl.Tensor what is added, of the shape of index
 ---@return sgl.Tensor
 function Tensor:scatter_add(dim, index, src) end
 sgl.scatter_add = Tensor.scatter_add
 
 ---t with the slices of src added at the positions of an index along a dim.
----@param dim integer
+---@param dim integer counts from 1, or from the end if negative
 ---@param index sgl.Tensor integers from 0
----@param src sgl.Tensor
+---@param src sgl.Tensor what is added, a slice for each index
 ---@return sgl.Tensor
 function Tensor:index_add(dim, index, src) end
 sgl.index_add = Tensor.index_add
 
 ---How often each of 0 to n - 1 stands in the tensor.
----@param n integer
+---@param n integer how many counts: above the largest
 ---@return sgl.Tensor # tensor i32 [n]
 function Tensor:bincount(n) end
 sgl.bincount = Tensor.bincount
 
 ---t with a value where the mask is true.
 ---@param mask sgl.Tensor bool, broadcast to t
----@param value number|sgl.Tensor|boolean
+---@param value number|sgl.Tensor|boolean put where the mask is true
 ---@return sgl.Tensor
 function Tensor:masked_fill(mask, value) end
 sgl.masked_fill = Tensor.masked_fill
@@ -1045,7 +1045,7 @@ sgl.amin = Tensor.amin
 ---@field keepdim? boolean keep the reduced dims with size 1 (default false)
 
 ---Index, from 0, of the largest along a dim, or in the flattened tensor.
----@param dim? integer
+---@param dim? integer default: all
 ---@param o? sgl.argmax.Options
 ---@return sgl.Tensor # tensor, i32
 function Tensor:argmax(dim, o) end
@@ -1055,7 +1055,7 @@ sgl.argmax = Tensor.argmax
 ---@field keepdim? boolean keep the reduced dims with size 1 (default false)
 
 ---Index, from 0, of the smallest along a dim, or in the flattened tensor.
----@param dim? integer
+---@param dim? integer default: all
 ---@param o? sgl.argmin.Options
 ---@return sgl.Tensor # tensor, i32
 function Tensor:argmin(dim, o) end
@@ -1065,7 +1065,7 @@ sgl.argmin = Tensor.argmin
 ---@field keepdim? boolean keep the reduced dims with size 1 (default false)
 
 ---The largest of all elements; with a dim, the largest along it and their indices from 0. Element by element it is maximum.
----@param dim? integer
+---@param dim? integer default: all
 ---@param o? sgl.max.Options
 ---@return sgl.Tensor # tensor, or values, indices
 ---@return sgl.Tensor?
@@ -1076,7 +1076,7 @@ sgl.max = Tensor.max
 ---@field keepdim? boolean keep the reduced dims with size 1 (default false)
 
 ---The smallest of all elements; with a dim, the smallest along it and their indices from 0. Element by element it is minimum.
----@param dim? integer
+---@param dim? integer default: all
 ---@param o? sgl.min.Options
 ---@return sgl.Tensor # tensor, or values, indices
 ---@return sgl.Tensor?
@@ -1163,13 +1163,13 @@ function Tensor:logsumexp(dims, o) end
 sgl.logsumexp = Tensor.logsumexp
 
 ---exp(x) / sum(exp(x)) along a dim.
----@param dim integer
+---@param dim integer counts from 1, or from the end if negative
 ---@return sgl.Tensor
 function Tensor:softmax(dim) end
 sgl.softmax = Tensor.softmax
 
 ---log(softmax(x)) along a dim, accurate for small probabilities.
----@param dim integer
+---@param dim integer counts from 1, or from the end if negative
 ---@return sgl.Tensor
 function Tensor:log_softmax(dim) end
 sgl.log_softmax = Tensor.log_softmax
@@ -1178,7 +1178,7 @@ sgl.log_softmax = Tensor.log_softmax
 ---@field keepdim? boolean keep the reduced dims with size 1 (default false)
 
 ---The lower median of all elements, or along a dim with its indices from 0.
----@param dim? integer
+---@param dim? integer default: all
 ---@param o? sgl.median.Options
 ---@return sgl.Tensor # tensor, or values, indices
 ---@return sgl.Tensor?
@@ -1186,37 +1186,37 @@ function Tensor:median(dim, o) end
 sgl.median = Tensor.median
 
 ---Matrix product. Vectors are taken as a row on the left and a column on the right, batch dims broadcast.
----@param other sgl.Tensor
+---@param other sgl.Tensor of a size that fits
 ---@return sgl.Tensor
 function Tensor:matmul(other) end
 sgl.matmul = Tensor.matmul
 
 ---Matrix times matrix.
----@param other sgl.Tensor
+---@param other sgl.Tensor of a size that fits
 ---@return sgl.Tensor
 function Tensor:mm(other) end
 sgl.mm = Tensor.mm
 
 ---Matrix times vector.
----@param other sgl.Tensor
+---@param other sgl.Tensor of a size that fits
 ---@return sgl.Tensor
 function Tensor:mv(other) end
 sgl.mv = Tensor.mv
 
 ---Inner product of two vectors.
----@param other sgl.Tensor
+---@param other sgl.Tensor of a size that fits
 ---@return sgl.Tensor
 function Tensor:dot(other) end
 sgl.dot = Tensor.dot
 
 ---Batch of matrices times batch of matrices.
----@param other sgl.Tensor
+---@param other sgl.Tensor of a size that fits
 ---@return sgl.Tensor
 function Tensor:bmm(other) end
 sgl.bmm = Tensor.bmm
 
 ---Every element of one vector times every element of another.
----@param other sgl.Tensor
+---@param other sgl.Tensor of a size that fits
 ---@return sgl.Tensor # tensor [n, m]
 function Tensor:outer(other) end
 sgl.outer = Tensor.outer
@@ -1234,7 +1234,7 @@ function Tensor:triu(diagonal) end
 sgl.triu = Tensor.triu
 
 ---The diagonal of two dims, as the last dim.
----@param offset? integer
+---@param offset? integer above 0 upwards; default 0
 ---@param dim1? integer default 1
 ---@param dim2? integer default 2
 ---@return sgl.Tensor
@@ -1253,8 +1253,8 @@ function Tensor:trace() end
 sgl.trace = Tensor.trace
 
 ---Sum of products by index names: 'ij,jk->ik' is the matrix product. Names that stand twice in one operand take its diagonal; '...' stands for further dims.
----@param equation string
----@param ... sgl.Tensor
+---@param equation string such as "ij,jk->ik"
+---@param ... sgl.Tensor one for each part before the arrow
 ---@return sgl.Tensor
 function sgl.einsum(equation, ...) end
 
@@ -1283,7 +1283,7 @@ sgl.sort = Tensor.sort
 ---@field largest? boolean false: the smallest (default true)
 
 ---The k largest along a dim, in order, and their indices from 0.
----@param k integer
+---@param k integer how many
 ---@param dim? integer default -1
 ---@param o? sgl.topk.Options
 ---@return sgl.Tensor # values, indices
@@ -1295,7 +1295,7 @@ sgl.topk = Tensor.topk
 ---@field reverse? boolean from the last element to the first (default false)
 
 ---Running sum along a dim.
----@param dim integer
+---@param dim integer counts from 1, or from the end if negative
 ---@param o? sgl.cumsum.Options
 ---@return sgl.Tensor
 function Tensor:cumsum(dim, o) end
@@ -1308,19 +1308,19 @@ function Tensor:diff(dim) end
 sgl.diff = Tensor.diff
 
 ---Running product along a dim.
----@param dim integer
+---@param dim integer counts from 1, or from the end if negative
 ---@return sgl.Tensor
 function Tensor:cumprod(dim) end
 sgl.cumprod = Tensor.cumprod
 
 ---The largest so far along a dim.
----@param dim integer
+---@param dim integer counts from 1, or from the end if negative
 ---@return sgl.Tensor
 function Tensor:cummax(dim) end
 sgl.cummax = Tensor.cummax
 
 ---The smallest so far along a dim.
----@param dim integer
+---@param dim integer counts from 1, or from the end if negative
 ---@return sgl.Tensor
 function Tensor:cummin(dim) end
 sgl.cummin = Tensor.cummin
@@ -1342,7 +1342,7 @@ sgl.pad = Tensor.pad
 ---@field multiple? integer every size is a multiple of it (default 1)
 
 ---A symbolic size for sgl.spec. Sums, products and quotients (//) of sizes are sizes; fields: name, min, max, multiple.
----@param name string
+---@param name string an identifier, for messages
 ---@param o? sgl.dim.Options
 ---@return any # symbolic size
 function sgl.dim(name, o) end
@@ -1357,9 +1357,24 @@ sgl.Spec = {}
 ---@return any # Spec
 function sgl.spec(shape, dtype) end
 
----What a compiled function could be captured of: { name, steps, captures, breaks, segments, recaptures, captured_steps, captured_time, seconds }. It prints as a report; :json() gives the breaks as JSON lines, :picture(folder) draws the way to each with Graphviz.
+---What sgl.coverage returns: { name, steps, captures, breaks, segments, recaptures, captured_steps, captured_time, seconds }. It prints as a report.
+---@class sgl.Coverage
+sgl.Coverage = {}
+
+---The records of the breaks as JSON lines.
+---@return string # string
+function sgl.Coverage:json() end
+
+---Draws the way to each break with Graphviz into a file CODE-FILE-LINE.svg.
+---@param folder? string default the working folder
+---@return string? # the paths; or nil, message, code: without Graphviz the texts are kept, as .dot
+---@return string? message
+---@return string? code
+function sgl.Coverage:picture(folder) end
+
+---What a compiled function could be captured of, what keeps it from the rest, and the way to each break.
 ---@param fn any what sgl.compile returned
----@return table # table
+---@return any # Coverage
 function sgl.coverage(fn) end
 
 ---What sgl.compile returns. Calling it runs the program for the arguments' signature.
@@ -1397,7 +1412,7 @@ function sgl.Compiled:close() end
 ---@field dynamic? boolean a dim becomes symbolic at its second size (default false)
 
 ---Makes a function one program for each signature of its arguments. It is called once for each to record what it does, and again when a Lua value that it read has changed. Numbers in the arguments are run-time inputs, tensors from outside are state.
----@param fn function
+---@param fn function the step: tensors, numbers and tables of them in and out
 ---@param o? sgl.compile.Options
 ---@return sgl.Compiled # Compiled: call it as the function
 function sgl.compile(fn, o) end
@@ -1414,7 +1429,7 @@ function sgl.Listener:close() end
 
 ---Calls a function with a table { event, trace, time, … } each time something happens; docs/events.md lists what, with the fields. It is called between operations, never inside a step that is being recorded; what it does cannot break training.
 ---@param event string such as 'compile_end'
----@param fn function
+---@param fn function gets the table of the event
 ---@return any # Listener
 function sgl.on(event, fn) end
 
@@ -1496,13 +1511,13 @@ function sgl.assert(cond, message) end
 sgl.Graph = {}
 
 ---The names of the nodes that read a node.
----@param name string
+---@param name string as the short form shows it, such as "%2"
 ---@return string[] # list of names
 function sgl.Graph:users(name) end
 
 ---The names along a shortest way from one node to another that depends on it.
----@param from string
----@param to string
+---@param from string such as "x" or "%1"
+---@param to string such as "%3"
 ---@return string[] # list of names, or nil when there is none
 function sgl.Graph:path(from, to) end
 
@@ -1522,7 +1537,7 @@ function sgl.Graph:picture(path) end
 
 ---Writes tensors by name to a safetensors file.
 ---@param state table a state dict, a module, or tables of them
----@param path string
+---@param path string of the file; it is replaced as a whole
 ---@param o? sgl.save.Options
 ---@return boolean? # true, or nil, message, code
 ---@return string? message
@@ -1533,7 +1548,7 @@ function sgl.save(state, path, o) end
 ---@field prefix? string take only names that begin so, without it (default "")
 
 ---Reads a safetensors file as a state dict: the names from 1, and name -> tensor.
----@param path string
+---@param path string of the file
 ---@param o? sgl.load.Options
 ---@return table<string|integer, any>? # state dict, metadata; or nil, message, code
 ---@return table
@@ -1608,7 +1623,7 @@ function sgl.Graph:hash() end
 function sgl.Graph:verify() end
 
 ---The graph after the pipeline up to a pass: simplify, fuse, order or plan.
----@param name string
+---@param name string the last that is run
 ---@return sgl.Graph # Graph
 function sgl.Graph:pass(name) end
 
@@ -1638,16 +1653,16 @@ function sgl.Graph:run(inputs) end
 function sgl.Graph:close() end
 
 ---Whether a value is a tensor.
----@param value? any
+---@param value? any of any type
 ---@return boolean # boolean
 function sgl.is_tensor(value) end
 
 ---Starts the random numbers again: the same seed gives the same numbers.
----@param seed integer
+---@param seed integer of all random numbers from here on
 function sgl.seed(seed) end
 
 ---Computes tensors now, all in one program.
----@param ... sgl.Tensor
+---@param ... sgl.Tensor to compute together
 ---@return sgl.Tensor # the tensors
 ---@return sgl.Tensor ...
 function sgl.realize(...) end
@@ -1673,7 +1688,7 @@ sgl.nn = {}
 sgl.nn.Module = {}
 
 ---What calling the module computes; every class defines its own.
----@param ... any
+---@param ... any as the class takes them
 ---@return any # what the class says
 function sgl.nn.Module:forward(...) end
 
@@ -1702,7 +1717,7 @@ function sgl.nn.Module:named_modules() end
 function sgl.nn.Module:children() end
 
 ---Calls fn(module) for every module below and then itself.
----@param fn function
+---@param fn function gets a module
 ---@return self # the module
 function sgl.nn.Module:apply(fn) end
 
@@ -1895,7 +1910,7 @@ sgl.nn.init = {}
 
 ---Every element the same.
 ---@param t sgl.Tensor filled in place
----@param value number
+---@param value number of each element
 ---@return sgl.Tensor # t
 function sgl.nn.init.constant(t, value) end
 
@@ -2060,7 +2075,7 @@ sgl.nn.Sequential = {}
 sgl.nn.ModuleList = {}
 
 ---Adds a module at the end.
----@param module sgl.nn.Module
+---@param module sgl.nn.Module the new last
 ---@return any # the list
 function sgl.nn.ModuleList:append(module) end
 
@@ -2439,7 +2454,7 @@ function sgl.optim.schedule.warmup(lr, steps) end
 function sgl.optim.schedule.one_cycle(lr, steps, o) end
 
 ---Always the same.
----@param lr number
+---@param lr number of each step
 ---@return sgl.optim.schedule.Schedule # schedule
 function sgl.optim.schedule.constant(lr) end
 
@@ -2491,7 +2506,7 @@ function sgl.optim.Optimizer:step(grads, o) end
 function sgl.optim.Optimizer:minimize(loss, o) end
 
 ---Sets the learning rate (with a schedule: a factor on it) of one group or of all.
----@param lr number
+---@param lr number the new rate, or factor
 ---@param group? integer from 1; default: all
 function sgl.optim.Optimizer:set_lr(lr, group) end
 
@@ -2597,7 +2612,7 @@ sgl.data.Dataset = {}
 function sgl.data.Dataset:split(...) end
 
 ---A dataset of what fn makes of all rows at once: fn(x, y, …) returns the new tensors.
----@param fn function
+---@param fn function gets the tensors of all rows, returns new ones
 ---@return sgl.data.Dataset # Dataset
 function sgl.data.Dataset:map(fn) end
 
@@ -2608,7 +2623,7 @@ function sgl.data.Dataset:map(fn) end
 ---@field progress? string|boolean label of a progress display on stderr
 
 ---Iterates over batches of n rows: for x, y in ds:batches(64) do … end. Each call is the next epoch, with another order.
----@param n integer
+---@param n integer rows of a batch
 ---@param o? sgl.data.Dataset.batches.Options
 ---@return fun(...): any # iterator
 function sgl.data.Dataset:batches(n, o) end
@@ -2626,7 +2641,7 @@ function sgl.data.dataset(...) end
 ---@field dtype? string element type of the features (default "f32")
 
 ---Reads a CSV file of numbers, gzipped or not.
----@param path string
+---@param path string of the file, .gz too
 ---@param o? sgl.data.csv.Options
 ---@return sgl.data.Dataset? # Dataset of f32[n, d] and i32[n]; or nil, message, code
 ---@return string? message
@@ -2638,8 +2653,8 @@ function sgl.data.csv(path, o) end
 ---@field flatten? boolean one row of f32[d] for each image (default false)
 
 ---Reads IDX files, gzipped or not: images and, if given, labels.
----@param images string
----@param labels? string
+---@param images string path of the file, .gz too
+---@param labels? string path of the file, .gz too
 ---@param o? sgl.data.idx.Options
 ---@return sgl.data.Dataset? # Dataset of f32[n, …] and i32[n]; or nil, message, code
 ---@return string? message
@@ -2654,19 +2669,19 @@ function sgl.data.idx(images, labels, o) end
 sgl.data.Text = {}
 
 ---Reads a text file, gzipped or not, as ids of its characters.
----@param path string
+---@param path string of the file, .gz too
 ---@return sgl.data.Text? # Text; or nil, message, code
 ---@return string? message
 ---@return string? code
 function sgl.data.text(path) end
 
 ---The ids of a string's characters.
----@param text string
+---@param text string of known characters
 ---@return integer[] # list of integers
 function sgl.data.Text:encode(text) end
 
 ---The string that ids stand for.
----@param ids table|sgl.Tensor
+---@param ids table|sgl.Tensor numbers of characters, from 0
 ---@return string # string
 function sgl.data.Text:decode(ids) end
 
@@ -2684,14 +2699,14 @@ function sgl.data.Text:split(...) end
 ---@field progress? string|boolean label of a progress display on stderr
 
 ---Iterates over batches of n windows x and their next characters y. Without steps, an epoch of windows side by side; with steps, that many batches of windows from anywhere.
----@param n integer
+---@param n integer rows of a batch
 ---@param o? sgl.data.Text.batches.Options
 ---@return fun(...): any # iterator of x, y: i32[n, length]
 function sgl.data.Text:batches(n, o) end
 
 ---Reads tensors of a safetensors file as a dataset: those named, or all in their order.
----@param path string
----@param ... string
+---@param path string of the file
+---@param ... string which tensors; default: all
 ---@return sgl.data.Dataset? # Dataset; or nil, message, code
 ---@return string? message
 ---@return string? code
@@ -2702,7 +2717,7 @@ function sgl.data.safetensors(path, ...) end
 sgl.data.Stream = {}
 
 ---Batches from a Lua function: fn(epoch) returns an iterator over samples.
----@param fn function
+---@param fn function fn(epoch) returns an iterator of examples
 ---@return sgl.data.Stream # Stream
 function sgl.data.iterator(fn) end
 
@@ -2712,7 +2727,7 @@ function sgl.data.iterator(fn) end
 ---@field progress? string|boolean label of a progress display on stderr
 
 ---Iterates over batches of n samples.
----@param n integer
+---@param n integer rows of a batch
 ---@param o? sgl.data.Stream.batches.Options
 ---@return fun(...): any # iterator
 function sgl.data.Stream:batches(n, o) end

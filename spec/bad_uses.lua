@@ -228,6 +228,32 @@ M.raises = {
       "strict = false" },
   },
 
+  { "names that are nearly right",
+    { "SGL_EARG", "sgl.compile(function(x) return x end):grahp()", "a compiled function has no",
+      "'grahp'", "did you mean 'graph'?" },
+    { "SGL_EARG", "local s = optim.schedule.constant(1) print(s:att(3))", "a schedule has no",
+      "did you mean 'at'?" },
+    { "SGL_EARG", 'local o = optim.SGD({ sgl.ones(1) }) '
+      .. "optim.schedule.plateau(o):updte(3)", "a plateau schedule", "did you mean 'update'?" },
+    { "SGL_EARG", "optim.SGD({ sgl.ones(1) }):minimise(3)", "an optimizer has no",
+      "did you mean 'minimize'?" },
+    { "SGL_EARG", "local f = sgl.compile(function(x) return x end) f(sgl.ones(2)) "
+      .. "f:graph():user '%1'", "a graph has no", "did you mean 'users'?" },
+    { "SGL_EARG", "sgl.coverage(sgl.compile(function(x) return x end)).break_count",
+      "a coverage report has no field 'break_count'" },
+    { "SGL_EARG", "print(sgl.coverage(sgl.compile(function(x) return x end)).segment)",
+      "did you mean 'segments'?" },
+    { "SGL_EARG", "sgl.on('fallback', print):of()", "a listener has no", "did you mean 'off'?" },
+    { "SGL_EARG", "print(sgl.spec({ 2 }).shap)", "a spec has no", "did you mean 'shape'?" },
+    { "SGL_EARG", "sgl.spec({ 2 }, 'i3')", "unknown dtype 'i3'", "did you mean 'i32'?", "f64" },
+    { "SGL_EARG", "sgl.ones(2):to('int64')", "unknown dtype 'int64'", "dtypes: bool, u8" },
+    { "SGL_EARG", "local f = sgl.compile(function(x) return x end) f(sgl.ones(2)) "
+      .. "f:graph():pass 'simplfy'", "unknown pass", "did you mean 'simplify'?",
+      "passes: simplify, fuse, order, plan" },
+    { "SGL_EARG", "local f = sgl.compile(function(x) return x end) f(sgl.ones(2)) "
+      .. "f:graph():count 'reshap'", "unknown op", "did you mean 'reshape'?" },
+  },
+
   { "gradients",
     { "SGL_EGRAD", "sgl.grad(sgl.ones(3):int():sum(), sgl.ones(3))", "i32[]", "must be a float" },
     { "SGL_EGRAD", "sgl.grad(sgl.ones(3), sgl.ones(3))", "f32[3]", ":mean() or :sum()" },

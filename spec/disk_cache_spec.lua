@@ -340,12 +340,21 @@ describe("a damaged entry", function()
     v = (v ~ v >> 27) * 0x94d049bb133111eb
     return v ~ v >> 31
   end
+  local function add(h, bytes, at)
+    local word = string.unpack("<I8", bytes:sub(at, at + 7) .. ("\0"):rep(8))
+    return mix((h ~ word) * 0x9e3779b97f4a7c15)
+  end
   local function hash(seed, bytes)
-    local h = mix(seed + 0x9e3779b97f4a7c15) ~ #bytes
-    for at = 1, #bytes, 8 do
-      local word = string.unpack("<I8", bytes:sub(at, at + 7) .. ("\0"):rep(8))
-      h = mix((h ~ word) * 0x9e3779b97f4a7c15)
+    local h, at = mix(seed + 0x9e3779b97f4a7c15) ~ #bytes, 1
+    if #bytes >= 64 then
+      local lane = { h, h + 1, h + 2, h + 3 }
+      for row = 1, #bytes - 31, 32 do
+        for i = 1, 4 do lane[i] = add(lane[i], bytes, row + 8 * (i - 1)) end
+      end
+      for i = 1, 4 do h = mix((h ~ lane[i]) * 0x9e3779b97f4a7c15) end
+      at = #bytes - #bytes % 32 + 1
     end
+    for word = at, #bytes, 8 do h = add(h, bytes, word) end
     return h
   end
 

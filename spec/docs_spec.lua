@@ -52,7 +52,7 @@ local function registered()
 end
 
 -- Methods that the library alone calls, and those that the class's row describes.
-local INTERNAL = { forward = true, extra_text = true, graph = true }
+local INTERNAL = { forward = true, graph = true }
 
 -- Calls found(name) for each function reachable from a table or a class.
 local function walk(name, value, seen, found)
@@ -113,8 +113,12 @@ describe("the registry", function()
       if makes and not row.returns and row.name ~= "seed" and row.name ~= "backward" then
         silent[#silent + 1] = row.full .. ": returns is missing"
       end
-      for _, arg in ipairs(row.args or {}) do
-        if not arg[1] or not arg[2] then silent[#silent + 1] = row.full .. ": argument" end
+      for i, arg in ipairs(row.args or {}) do
+        -- what stands before the colon needs no words
+        local receiver = row.kind == "tensor" and i == 1
+        if not arg[1] or not arg[2] or not receiver and (arg[3] or "") == "" then
+          silent[#silent + 1] = ("%s: argument %s"):format(row.full, arg[1])
+        end
       end
       for _, opt in ipairs(row.opts or {}) do
         if not opt[4] then silent[#silent + 1] = row.full .. ": option " .. opt[1] end

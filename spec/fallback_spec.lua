@@ -107,6 +107,96 @@ describe("a step that breaks", function()
   end)
 end)
 
+describe("the way to a break", function()
+  local function path_of(fn, ...)
+    local step = sgl.compile(fn, { fullgraph = false })
+    step(...)
+    return sgl.coverage(step).breaks[1].path, sgl.coverage(step)
+  end
+
+  it("has each value once, after those that it reads, with names, regions and lines", function()
+    local model = { weight = sgl.ones(3) }
+    local here = debug.getinfo(1, "l").currentline
+    local way = path_of(function(x)
+      local y = sgl.nn.gelu(x) * model.weight
+      return y:sum():item()
+    end, sgl.ones(3))
+    local lines = {}
+    for i, v in ipairs(way.values) do
+      assert.are.equal(i, v.id)
+      for _, id in ipairs(v.inputs) do assert.is_true(id < i) end
+      assert.matches("fallback_spec.lua$", v.file)
+      lines[v.op] = v.line - here
+    end
+    local first, last = way.values[1], way.values[#way.values]
+    assert.are.same({ "x", "f32[3]" }, { first.op, first.type })
+    assert.are.same({ "sum", "f32[]", nil }, { last.op, last.type, last.region })
+    assert.are.equal("gelu", way.values[2].region)
+    assert.are.same({ 2, 3 }, { lines["upvalue model.weight"], lines.sum })
+    assert.are.equal(0, way.more)
+  end)
+
+  it("begins at an input however long it is, and says how much is left out", function()
+    local way, report = path_of(function(x)
+      for _ = 1, 60 do x = x:tanh() end
+      return x:sum():item()
+    end, sgl.ones(2))
+    assert.are.equal(62, #way.values + way.more)
+    assert.are.equal("x", way.values[1].op)
+    local cut = {}
+    for _, v in ipairs(way.values) do if v.cut then cut[#cut + 1] = v end end
+    assert.are.equal(1, #cut)
+    assert.are.same({}, cut[1].inputs)
+    assert.matches("\n +… 50 more\n", tostring(report))
+    assert.matches('"more": 30}}$', report:json())
+  end)
+
+  it("is told of tensors in blocks and of sizes that are symbols", function()
+    local scale = sgl.ones(2)
+    local way = path_of(function(x)
+      return sgl.cond(x:sum():gt(0), function() return x * scale:sum():item() end,
+        function() return x end)
+    end, sgl.ones(2))
+    assert.are.equal("upvalue scale", way.values[1].op)
+    local step = sgl.compile(function(x) return (x * 2):sum():item() end,
+      { fullgraph = false, inputs = { sgl.spec { sgl.dim "n", 2 } } })
+    step(sgl.ones(3, 2))
+    assert.are.equal("f32[n, 2]", sgl.coverage(step).breaks[1].path.values[1].type)
+  end)
+
+  it("names no segments where nothing is read, and no values where there are none", function()
+    local way, report = path_of(function(x) return x * (os.time() > 0 and 2 or 3) end, sgl.ones(2))
+    assert.are.same({}, way.values)
+    assert.not_matches("segment 1", tostring(report))
+    assert.not_matches("values", tostring(report))
+  end)
+
+  it("keeps no tensor alive, and adds no guard", function()
+    local cfg = { scale = sgl.ones(2) }
+    local held = setmetatable({ cfg.scale }, { __mode = "v" })
+    local step = sgl.compile(function(x) return (x * cfg.scale):sum():item() end,
+      { fullgraph = false })
+    for _ = 1, 3 do step(sgl.ones(2)) end
+    assert.are.equal(1, sgl.coverage(step).captures)
+    cfg.scale = sgl.ones(2)
+    step:close()
+    collectgarbage()
+    collectgarbage()
+    assert.is_nil(held[1])
+  end)
+
+  it("is drawn into the folder that is asked for, or it is said why not", function()
+    local step = sgl.compile(function(x) return x:sum():item() end, { fullgraph = false })
+    step(sgl.ones(2))
+    local report = sgl.coverage(step)
+    local drawn, message, code = report:picture "no/such/folder"
+    assert.is_nil(drawn)
+    assert.matches("no/such/folder/B%-READ.*%.dot: cannot write", message)
+    assert.are.equal("SGL_EFILE", code)
+    assert.are.equal("SGL_EARG", support.error_of(report.picture, report, true).code)
+  end)
+end)
+
 describe("the coverage of a whole step", function()
   it("is all of it", function()
     local step = sgl.compile(function(x) return x * 2 end)
@@ -144,9 +234,10 @@ describe("the command line", function()
     assert.are.equal(0, status, out)
     assert.matches("^2%.0\n", out)
     assert.matches("B%-READ  train%.lua:3: item", out)
-    assert.matches("calls   train%.lua:9\n +train%.lua:6 in fn\n +train%.lua:3 in positive\n", out)
-    assert.matches("values  %%0  x +f32%[2%] +train%.lua:%d+\n.*sum +f32%[%] +train%.lua:3 +of %%0"
-      .. "  <%- here\n", out)
+    assert.matches("calls   train%.lua:9\n +train%.lua:6 in the step\n +train%.lua:3 in positive\n",
+      out)
+    assert.matches("values  %%1  x +f32%[2%] +train%.lua:%d+\n +%%2  sum +f32%[%] +train%.lua:3"
+      .. "  of %%1  <%- here\n      parts   segment 1 ends here", out)
     assert.matches("train%.lua: 1 break\n$", out)
   end)
 
@@ -165,9 +256,30 @@ describe("the command line", function()
     local text = support.read(folder .. "B-READ-train.lua-3.svg")
     assert.matches('call1 %[label="train%.lua:9"', text)
     assert.matches("call1 %-> call2 ", text)
-    assert.matches('value0 %[label="x\\nf32%[2%]', text)
-    assert.matches("value%d+ %-> here\n", text)
+    assert.matches('value1 %[label="x\\nf32%[2%]', text)
+    assert.matches("value2 %-> here\n", text)
+    assert.matches("cluster_before .*value1.*}\n  after .*here %-> after", text)
   end)
+
+  it("gives breaks of two functions at one place a picture each, and draws none without breaks",
+    function()
+      support.write(folder .. "train.lua", [[
+local sgl = require "sgl"
+local function make()
+  return sgl.compile(function(x) return x:sum():item() end)
+end
+one, two = make(), make()
+one(sgl.ones(2)) two(sgl.ones(2))
+]])
+      local out, status = with_dot('cat > "$3"', "breaks --picture=. train.lua")
+      assert.are.equal(0, status, out)
+      assert.matches("picture %./B%-READ%-train%.lua%-3%.svg\n.*%-3%-2%.svg\n", out)
+      assert.matches("^digraph", support.read(folder .. "B-READ-train.lua-3-2.svg"))
+      support.write(folder .. "whole.lua", 'require "sgl".compile(function(x) return x end)(1)')
+      out, status = with_dot("exit 1", "breaks --picture . whole.lua")
+      assert.are.equal(0, status, out)
+      assert.matches("whole%.lua: 0 breaks\n$", out)
+    end)
 
   it("keeps the drawing's text where it cannot draw, and says what is missing", function()
     support.write(folder .. "train.lua", SCRIPT)
@@ -175,23 +287,19 @@ describe("the command line", function()
     assert.are.equal(1, status)
     assert.matches("no picture, only %./B%-READ%-train%.lua%-3%.dot: is .-graphviz", out)
     assert.matches("^digraph ", support.read(folder .. "B-READ-train.lua-3.dot"))
-    out, status = sgl_of "breaks --picture none train.lua"
-    assert.are.equal(1, status)
-    assert.matches("no picture in none/B%-READ", out)
-    assert.matches("usage: sgl breaks", (sgl_of "breaks --pictures . train.lua"))
-    assert.matches("usage: sgl breaks", (sgl_of "breaks --picture ."))
   end)
 
-  it("leaves out the middle of a long way", function()
-    local step = sgl.compile(function(x)
-      for _ = 1, 60 do x = x:tanh() end
-      return x:sum():item()
-    end, { fullgraph = false })
-    step(sgl.ones(2))
-    local b = sgl.coverage(step).breaks[1]
-    assert.is_true(b.path.more)
-    assert.are.equal(32, #b.path.values)
-    assert.matches("… %d+ more", tostring(sgl.coverage(step)))
+  it("finds out before the script runs that a picture has no place", function()
+    support.write(folder .. "train.lua", SCRIPT)
+    local out, status = sgl_of "breaks --picture none train.lua"
+    assert.are.equal(1, status)
+    assert.matches("%-%-picture: none/.*cannot write", out)
+    assert.not_matches("2%.0", out)
+    for _, words in ipairs { "--pictures . train.lua", "--picture .", "--picture", "" } do
+      out, status = sgl_of("breaks " .. words)
+      assert.are.equal(1, status, words)
+      assert.matches("usage: sgl breaks %[%-%-picture FOLDER%] SCRIPT", out)
+    end
   end)
 
   it("prints the entry of a code: `sgl ? B-COND`", function()

@@ -120,6 +120,18 @@ local SCRIPTS = {
     local o = { k = 2 }
     return function(x) return x * rawget(o, "k") end, function() o.k = 3 end
   end, "^o%.k changed from 2 to 3$" },
+  { "rawset of a field of a module", function()
+    local m = module_with({ k = 2 }, function(self, x) return x * self.k end)
+    return function(x) return m(x) end, function() rawset(m, "k", 3) end
+  end, "^m%.k changed from 2 to 3$" },
+  { "rawset of a field that a module had not", function()
+    local m = module_with({}, function(self, x) return x * (self.k or 1) end)
+    return function(x) return m(x) end, function() rawset(m, "k", 3) end
+  end, "^m%.k changed from nil to 3$" },
+  { "rawset of what a module was asked for by rawget", function()
+    local m = module_with({ k = 2 }, function() end)
+    return function(x) return x * rawget(m, "k") end, function() rawset(m, "k", 3) end
+  end, "^m%.k changed from 2 to 3$" },
   { "rawlen", function()
     local o = { 1 }
     return function(x) return x * rawlen(o) end, function() o[2] = 1 end
@@ -359,6 +371,36 @@ describe("guards", function()
     assert.are.equal("upvalue hidden.cache[3]", step:state()[1].name)
     assert.is_true(rawequal(hidden.cache[3], step:state()[1].tensor))
     assert.is_true(core.is_tensor(step:state()[1].tensor))
+  end)
+end)
+
+describe("raw access", function()
+  it("finds in a module what it holds, and writes to it", function()
+    local m = module_with({ k = 2, 5, 6 }, function() end)
+    assert.are.equal(2, rawget(m, "k"))
+    assert.is_nil(rawget(m, "forward"))
+    assert.are.equal(2, rawlen(m))
+    assert.is_true(rawequal(m, rawset(m, "k", 4)))
+    assert.are.equal(4, m.k)
+  end)
+
+  it("to other tables is Lua's, in its messages too", function()
+    local t = setmetatable({}, { __index = { k = 1 }, __newindex = error, __len = error })
+    assert.is_nil(rawget(t, "k"))
+    assert.is_true(rawequal(t, rawset(t, 1, "a")))
+    assert.are.equal(1, rawlen(t))
+    assert.are.equal(3, rawlen "abc")
+    for _, case in ipairs {
+      { "rawget(1, 2)", "bad argument #1 to 'rawget' (table expected, got number)" },
+      { "rawget({})", "bad argument #2 to 'rawget' (value expected)" },
+      { "rawset(nil, 1, 2)", "bad argument #1 to 'rawset' (table expected, got nil)" },
+      { "rawset({}, 1)", "bad argument #3 to 'rawset' (value expected)" },
+      { "rawset({}, nil, 1)", "index is nil" },
+      { "rawlen(1)", "table or string expected" },
+    } do
+      local _, message = pcall(assert(load("local _ = " .. case[1], "=raw")))
+      assert(message:find(case[2], 1, true), message)
+    end
   end)
 end)
 

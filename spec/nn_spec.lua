@@ -36,6 +36,23 @@ describe("a module", function()
     }, names_of(Whole():named_parameters()))
   end)
 
+  it("prints as it was made, what has its default left out", function()
+    local TEXTS = {
+      "nn.Linear(64, 10)", "nn.Linear(64, 10, { bias = false })", "nn.Embedding(72, 32)",
+      "nn.Conv1d(3, 6, 5)", "nn.Conv2d(3, 16, { 3, 5 }, { stride = 2, padding = { 1, 2 } })",
+      "nn.BatchNorm1d(16, { momentum = 0.2 })", "nn.BatchNorm2d(16)", "nn.MaxPool2d(2)",
+      "nn.LayerNorm({ 2, 3 })", "nn.GroupNorm(2, 4)", "nn.Dropout(0.1)", "nn.Flatten(nil, 3)",
+      'nn.GELU({ approximate = "tanh" })', "nn.LSTM(2, 3, { layers = 2 })",
+    }
+    for _, text in ipairs(TEXTS) do
+      assert.are.equal(text, tostring(assert(load("local nn = ... return " .. text))(nn)))
+    end
+    assert.are.equal("nn.ReLU", tostring(nn.ReLU()))
+    assert.are.equal("nn.Linear(2, 2)", tostring(nn.Linear(2, 2, { init = nn.init.ones })))
+    assert.are.equal("nn.Sequential {\n  (1): nn.Softmax(1)\n}",
+      tostring(nn.Sequential(nn.Softmax(1))))
+  end)
+
   it("lists a tied parameter once, under its first name", function()
     local whole = Whole()
     assert.are.equal(9, #whole:parameters())

@@ -63,6 +63,9 @@ typedef struct sgl_program sgl_program;
 SGL_API sgl_context *sgl_open(const char *settings);
 SGL_API void sgl_close(sgl_context *cx);             /* and its programs; NULL is allowed */
 SGL_API int sgl_set(sgl_context *cx, const char *setting, const char *value);
+/* Reads settings from a YAML file; what the environment or the program set stays. NULL: the file
+ * of the setting `config`, else sgl.yaml in the current folder, if there. 1: read, 0: no file. */
+SGL_API int sgl_config_load(sgl_context *cx, const char *path);
 SGL_API void sgl_interrupt(sgl_context *cx);         /* the running program stops: SGL_EINTR */
 
 /* The last error: its text ("" if none), a way out ("" if none is known), its code (0 if none). */
@@ -99,6 +102,22 @@ SGL_API int sgl_run(sgl_program *p, int nin, const sgl_array *in, int nout, sgl_
 /* Copies state number i from or to the caller's array. */
 SGL_API int sgl_state_read(sgl_program *p, int i, sgl_array *to);
 SGL_API int sgl_state_write(sgl_program *p, int i, const sgl_array *from);
+
+/* Calls fn with each event of a kind, in the midst of what causes it: fn may use the event until it
+ * returns, and of its context nothing but sgl_interrupt; other calls are refused (SGL_ESTATE), and
+ * what is to be freed or closed is not. Kinds and their fields are the table in docs/events.md.
+ * Gives the listener's number, from 1 on, for sgl_off. */
+typedef struct sgl_event sgl_event;
+typedef void sgl_event_fn(const sgl_event *e, void *arg);
+SGL_API int sgl_on(sgl_context *cx, const char *event, sgl_event_fn *fn, void *arg);
+SGL_API int sgl_off(sgl_context *cx, int listener);
+
+/* A field of an event; beside those of its kind "ms", "time" and "weight" are numbers, and a bool
+ * is 0 or 1. Text: NULL when there is no such text. The same trace: belongs together. */
+SGL_API const char *sgl_event_name(const sgl_event *e);
+SGL_API const char *sgl_event_text(const sgl_event *e, const char *field);
+SGL_API double sgl_event_number(const sgl_event *e, const char *field, double otherwise);
+SGL_API uint64_t sgl_event_trace(const sgl_event *e);
 
 #ifdef __cplusplus
 }

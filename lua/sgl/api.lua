@@ -269,6 +269,18 @@ function api.fields(t)
   return known
 end
 
+--- Makes it an error to read a field that is neither a class's nor one of `fields`, those of its
+--- objects, which may be nil. Lua itself looks for names with two underscores.
+function api.strict(class, what, fields)
+  local known = {}
+  for _, name in ipairs(fields or {}) do known[name] = true end
+  setmetatable(class, { __index = function(t, key)
+    if known[key] or type(key) == "string" and key:find "^__" then return nil end
+    local all = api.fields(t)
+    api.no_field(what, table.move(fields or {}, 1, #(fields or {}), #all + 1, all), key)
+  end })
+end
+
 --- A table to put functions in, known by `name` in messages and docs. Reading a name that it has
 --- not raises, so that a typo is found where it stands.
 function api.module(name, doc)

@@ -5,6 +5,7 @@
 --        and its record { code, reason, file, line, stack, component, action, fix, path }.
 -- Holds: the source line is read from the file; where that cannot be, it is left out.
 local core = require "sgl.core"
+local guards = require "sgl.guards"
 local path = require "sgl.path"
 
 local breaks = {}
@@ -94,18 +95,30 @@ local function rewrite_lines(facts, expression, out)
   end
 end
 
+-- The capture that is on, so that frames and tensors get the names it knows them by.
+local now = setmetatable({}, { __mode = "v" })
+
+--- Notes that fn is captured for an entry, whose guards are being made.
+function breaks.watch(entry, fn) now.entry, now.step = entry, fn end
+
 -- The user's frames, innermost first.
 local function stack()
   local frames, level = {}, 3
   while true do
-    local info = debug.getinfo(level, "Sln")
+    local info = debug.getinfo(level, "Slnf")
     if not info then return frames end
     if info.currentline > 0 and info.source:sub(1, 5) ~= "=sgl/" then
+      local name = info.func == now.step and "the step" or info.name
       frames[#frames + 1] = ("%s:%d%s"):format(info.short_src, info.currentline,
-        info.name and " in " .. info.name or "")
+        name and " in " .. name or "")
     end
     level = level + 1
   end
+end
+
+local function name_of(tensor)
+  local entry = now.entry
+  return entry and entry.guards and guards.path(entry.guards, tensor, entry.names)
 end
 
 local function make(facts)
@@ -136,7 +149,7 @@ local function make(facts)
     record = {
       code = facts.code, reason = message:gsub("\n", " "), file = facts.file, line = facts.line,
       stack = frames, component = facts.component, action = "refused", fix = facts.fix,
-      path = path.make(frames, facts.nodes),
+      path = path.make(frames, facts.nodes, name_of),
     },
   }
 end

@@ -14,7 +14,6 @@ end
 local function run_in_segments(path, ...)
   local chunk, message = loadfile(path)
   if not chunk then error(message, 0) end
-  require "sgl"
   require "sgl.compile".in_segments = true
   _G.arg = { [0] = path, ... }
   return xpcall(chunk, function(e) return debug.traceback(tostring(e), 2) end, ...)
@@ -22,31 +21,42 @@ end
 
 local USAGE = "usage: sgl breaks [--picture FOLDER] SCRIPT [ARGUMENTS]"
 
--- Prints the reports of a script's compiled functions; returns how many breaks there are, and why
--- one could not be drawn.
+-- Prints the reports of a script's compiled functions, and draws into a folder if one is given.
+-- Returns how many breaks there are, and why one could not be drawn.
 local function print_reports(folder)
   local coverage = require "sgl.coverage"
-  local count, failure = 0, nil
+  local count, taken, failure = 0, {}, nil
   for _, compiled in ipairs(coverage.all()) do
     local report = coverage.report(compiled)
     count = count + #report.breaks
     print(report)
     local drawn, message = {}, nil
-    if folder then drawn, message = report:picture(folder) end
+    if folder then drawn, message = coverage.draw(report, folder, taken) end
     for _, path in ipairs(drawn or {}) do print("      picture " .. path) end
     failure = failure or message
   end
   return count, failure
 end
 
---- Prints what keeps the steps of a script from being captured as a whole.
+-- The folder for pictures, if one is asked for, and the words from the script on.
+local function take_folder(first, ...)
+  if first == "--picture" then return (...), select(2, ...) end
+  local folder = first and first:match "^%-%-picture=(.+)$"
+  if folder then return folder, ... end
+  return nil, first, ...
+end
+
+--- Prints what keeps the steps of a script from being captured as a whole. That pictures can be
+--- stored is found out before the script runs, which may take long.
 function cli.breaks(...)
-  local pictures = (...) == "--picture"
-  local folder = pictures and select(2, ...) or nil
-  local arguments = { select(pictures and 3 or 1, ...) }
-  local path = arguments[1]
+  local words = table.pack(take_folder(...))
+  local folder, path = words[1], words[2]
   if not path or path:sub(1, 1) == "-" then error(USAGE, 0) end
-  local fine, message = run_in_segments(table.unpack(arguments))
+  require "sgl"
+  local ready, problem = true, nil
+  if folder then ready, problem = require "sgl.picture".folder(folder) end
+  if not ready then error("--picture: " .. problem, 0) end
+  local fine, message = run_in_segments(table.unpack(words, 2, words.n))
   local count, failure = print_reports(folder)
   print(("%s: %d break%s"):format(path, count, count == 1 and "" or "s"))
   io.stdout:flush()

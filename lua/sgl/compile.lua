@@ -149,7 +149,10 @@ local function capture(self, entry, walk, plans)
     for i = 1, results.n do returned[i] = collect(results[i], outputs, 1) end
     return outputs
   end
-  local function note(held) entry.guards = held end
+  local function note(held)
+    entry.guards = held
+    breaks.watch(entry, self.fn)
+  end
   entry.program = core.capture(step, walk.leaves, walk.names, self.fn, self.effects == "once",
     note, walk.dims)
   entry.returned = returned
@@ -371,18 +374,20 @@ api.method(Compiled, "close", {
   for _, entry in ipairs(self.order) do
     if entry.program then entry.program:close() end
   end
-  self.entries, self.order, self.latest = nil, nil, nil
+  self.entries, self.order, self.latest = false, false, false
 end)
 
 function Compiled:__close()
   if self.entries then self:close() end
 end
 
+api.strict(Compiled, "a compiled function", { "name" })
+
 api.fn(api.root, "compile", {
   doc = "Makes a function one program for each signature of its arguments. It is called once "
     .. "for each to record what it does, and again when a Lua value that it read has changed. "
     .. "Numbers in the arguments are run-time inputs, tensors from outside are state.",
-  args = { { "fn", "function" } },
+  args = { { "fn", "function", "the step: tensors, numbers and tables of them in and out" } },
   opts = {
     { "name", "string", nil, "shown in messages; default the place of the definition" },
     { "fullgraph", "boolean", true, "false: where the step breaks, it runs in segments" },
@@ -406,7 +411,7 @@ api.fn(api.root, "compile", {
     fn = fn, name = name, entries = {}, order = {}, parameters = {}, changed = {}, broken = {},
     fullgraph = o.fullgraph, strict = o.strict, effects = o.effects,
     max_recaptures = o.max_recaptures, seconds = 0, broken_seconds = 0, segments = 0,
-    dynamic = dynamic.new(o),
+    dynamic = dynamic.new(o) or false, latest = false, last_parts = false,
   }, Compiled)
   return coverage.note(self)
 end)

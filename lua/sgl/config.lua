@@ -104,7 +104,7 @@ end)
 api.fn(config, "from", {
   doc = "Where a setting's value came from: default, file, environment, flag, program, or a preset "
     .. "in one of them.",
-  args = { { "name", "string" } }, returns = "string", errors = "an unknown name",
+  args = { { "name", "string", "of the setting" } }, returns = "string", errors = "an unknown name",
 }, function(name)
   for _, knob in ipairs(core.knobs()) do
     if knob.name == name then return knob.from end

@@ -80,9 +80,10 @@ end
 local function path_json(way)
   local values = {}
   for i, v in ipairs(way.values) do
-    values[i] = object({ "id", "op", "type", "place", "inputs" }, v)
+    values[i] = object({ "id", "op", "region", "type", "file", "line", "inputs", "cut" }, v)
   end
-  return ('{"calls": %s, "values": [%s]}'):format(json(way.calls), table.concat(values, ", "))
+  return ('{"calls": %s, "values": [%s], "more": %d}'):format(json(way.calls),
+    table.concat(values, ", "), way.more)
 end
 
 local FIELDS = { "code", "reason", "file", "line", "stack", "component", "action", "fix", "path" }
@@ -91,7 +92,11 @@ local FIELDS = { "code", "reason", "file", "line", "stack", "component", "action
 function coverage.line(record) return object(FIELDS, record, { path = path_json }) end
 
 local Report = { __name = "sgl.coverage" }
-Report.__index = Report
+
+api.class(api.root, "Coverage", {
+  doc = "What sgl.coverage returns: { name, steps, captures, breaks, segments, recaptures, "
+    .. "captured_steps, captured_time, seconds }. It prints as a report.",
+}, Report)
 
 local function percent(share) return ("%.1f %%"):format(100 * share) end
 
@@ -104,32 +109,42 @@ function Report:__tostring()
   if self.segments > 0 then out[#out + 1] = ("  segments  %d a step"):format(self.segments) end
   for _, b in ipairs(self.breaks) do
     out[#out + 1] = ("  %s  %s:%s: %s"):format(b.code, b.file, b.line, b.reason)
-    for _, line in ipairs(path.lines(b.path, "      ")) do out[#out + 1] = line end
+    for _, line in ipairs(path.lines(b, "      ")) do out[#out + 1] = line end
     if b.fix then out[#out + 1] = "      use " .. b.fix end
   end
   for _, reason in ipairs(self.recaptures) do out[#out + 1] = "  re-captured: " .. reason end
   return table.concat(out, "\n")
 end
 
---- The breaks as JSON lines.
-function Report:json()
+api.method(Report, "json", {
+  doc = "The records of the breaks as JSON lines.", returns = "string",
+}, function(self)
   local lines = {}
   for i, b in ipairs(self.breaks) do lines[i] = coverage.line(b) end
   return table.concat(lines, "\n")
-end
+end)
 
---- Draws the way to each break into a folder, as CODE-FILE-LINE.svg. Returns the paths; nil,
---- message, code where one could not be drawn: then its text is kept, as .dot.
-function Report:picture(folder)
+--- Draws the way to each break of a report into a folder; `taken` holds the names that others have
+--- taken there. Returns the paths; nil, message, code where one could not be drawn.
+function coverage.draw(report, folder, taken)
   local drawn, message, code = {}, nil, nil
-  for i, b in ipairs(self.breaks) do
+  for i, b in ipairs(report.breaks) do
     local file = (b.file or ""):gsub("[^%w.-]+", "-"):gsub("^%-", "")
-    local name = ("%s/%s-%s-%s.svg"):format(folder or ".", b.code, file, b.line or 0)
-    drawn[i], message, code = picture.draw(path.dot(b), name, true)
+    local name = ("%s/%s-%s-%s"):format(folder, b.code, file, b.line or 0)
+    taken[name] = (taken[name] or 0) + 1
+    if taken[name] > 1 then name = ("%s-%d"):format(name, taken[name]) end
+    local path_drawn, problem, problem_code = picture.draw(path.dot(b), name .. ".svg", true)
+    drawn[i], message, code = path_drawn, message or problem, code or problem_code
   end
   if message then return nil, message, code end
   return drawn
 end
+
+api.method(Report, "picture", {
+  doc = "Draws the way to each break with Graphviz into a file CODE-FILE-LINE.svg.",
+  args = { { "folder", "string?", "default the working folder" } },
+  returns = "the paths; or nil, message, code: without Graphviz the texts are kept, as .dot",
+}, function(self, folder) return coverage.draw(self, folder or ".", {}) end)
 
 --- The report of a compiled function.
 function coverage.report(self)
@@ -148,12 +163,14 @@ function coverage.report(self)
   return report
 end
 
+api.strict(Report, "a coverage report", { "name", "steps", "captures", "breaks", "segments",
+  "recaptures", "captured_steps", "captured_time", "seconds" })
+
 api.fn(api.root, "coverage", {
-  doc = "What a compiled function could be captured of: { name, steps, captures, breaks, segments, "
-    .. "recaptures, captured_steps, captured_time, seconds }. It prints as a report; :json() gives "
-    .. "the breaks as JSON lines, :picture(folder) draws the way to each with Graphviz.",
+  doc = "What a compiled function could be captured of, what keeps it from the rest, and the way "
+    .. "to each break.",
   args = { { "fn", "any", "what sgl.compile returned" } },
-  returns = "table",
+  returns = "Coverage",
   errors = "something that is not a compiled function",
 }, function(fn)
   if not all[fn] then

@@ -19,7 +19,7 @@ local MOST = 1 << 24   -- elements of a dim whose range nobody gave
 api.fn(api.root, "dim", {
   doc = "A symbolic size for sgl.spec. Sums, products and quotients (//) of sizes are sizes; "
     .. "fields: name, min, max, multiple.",
-  args = { { "name", "string" } },
+  args = { { "name", "string", "an identifier, for messages" } },
   opts = { { "min", "integer", 1, "smallest size" },
            { "max", "integer", MOST, "largest size" },
            { "multiple", "integer", 1, "every size is a multiple of it" } },
@@ -38,13 +38,15 @@ local Spec = api.class(api.root, "Spec", {
 })
 Spec.__index = Spec
 
+api.strict(Spec, "a spec", { "shape", "dtype" })
+
 function Spec:__tostring() return ("%s%s"):format(self.dtype, api.shape_text(self.shape)) end
 
 api.fn(api.root, "spec", {
   doc = "What a tensor argument looks like: for sgl.compile's option `inputs`.",
   args = { { "shape", "table", "sizes: integers and dims" },
            { "dtype", "string?", "default f32" } },
-  returns = "Spec", errors = "an entry that is no size",
+  returns = "Spec", errors = "an entry that is no size, an unknown dtype",
 }, function(shape, dtype)
   local sizes = {}
   for i = 1, #shape do
@@ -55,7 +57,7 @@ api.fn(api.root, "spec", {
     end
     sizes[i] = size
   end
-  return setmetatable({ shape = sizes, dtype = dtype or "f32" }, Spec)
+  return setmetatable({ shape = sizes, dtype = core.tensor(0, dtype or "f32").dtype }, Spec)
 end)
 
 local function is_spec(v) return getmetatable(v) == Spec end

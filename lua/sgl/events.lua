@@ -96,6 +96,8 @@ end)
 api.method(Listener, "close", { doc = "The same as off." }, Listener.off)
 function Listener:__close() self:off() end
 
+api.strict(Listener, "a listener", { "event", "calls", "errors", "last_error" })
+
 local function listen(event, fn)
   local listener = setmetatable(
     { event = event, fn = fn, calls = 0, errors = 0, open = true }, Listener)
@@ -121,7 +123,8 @@ api.fn(api.root, "on", {
   doc = "Calls a function with a table { event, trace, time, … } each time something happens; "
     .. "docs/events.md lists what, with the fields. It is called between operations, never inside "
     .. "a step that is being recorded; what it does cannot break training.",
-  args = { { "event", "string", "such as 'compile_end'" }, { "fn", "function" } },
+  args = { { "event", "string", "such as 'compile_end'" },
+           { "fn", "function", "gets the table of the event" } },
   returns = "Listener", errors = "an unknown event",
 }, function(event, fn)
   check_name(event)

@@ -57,13 +57,14 @@ api.class(api.root, "Graph", {
 }, Graph)
 
 api.method(Graph, "users", {
-  doc = "The names of the nodes that read a node.", args = { { "name", "string" } },
+  doc = "The names of the nodes that read a node.",
+  args = { { "name", "string", 'as the short form shows it, such as "%2"' } },
   returns = "list of names", errors = "an unknown name",
 }, function(self, name) return find(read(self), name).users end)
 
 api.method(Graph, "path", {
   doc = "The names along a shortest way from one node to another that depends on it.",
-  args = { { "from", "string" }, { "to", "string" } },
+  args = { { "from", "string", 'such as "x" or "%1"' }, { "to", "string", 'such as "%3"' } },
   returns = "list of names, or nil when there is none", errors = "an unknown name",
 }, function(self, from, to)
   local nodes = read(self)
@@ -112,3 +113,5 @@ api.method(Graph, "picture", {
   args = { { "path", "string?", "default graph.svg" } },
   returns = "the path; or nil, message, code when Graphviz or the folder is missing",
 }, function(self, path) return picture.draw(dot_text(read(self)), path or "graph.svg") end)
+
+api.strict(Graph, "a graph")

@@ -25,16 +25,18 @@ root.version = core.version
 root.Tensor = core.Tensor
 
 api.fn(root, "is_tensor", {
-  doc = "Whether a value is a tensor.", args = { { "value", "any?" } }, returns = "boolean",
+  doc = "Whether a value is a tensor.", args = { { "value", "any?", "of any type" } },
+  returns = "boolean",
 }, function(value) return core.is_tensor(value) end)
 
 api.fn(root, "seed", {
   doc = "Starts the random numbers again: the same seed gives the same numbers.",
-  args = { { "seed", "integer" } },
+  args = { { "seed", "integer", "of all random numbers from here on" } },
 }, function(seed) core.seed(seed) end)
 
 api.fn(root, "realize", {
-  doc = "Computes tensors now, all in one program.", args = { { "tensors", "tensor..." } },
+  doc = "Computes tensors now, all in one program.",
+  args = { { "tensors", "tensor...", "to compute together" } },
   returns = "the tensors",
 }, function(list)
   core.realize(list)

@@ -18,13 +18,24 @@ function picture.draw(text, path, keep)
     pipe:write(text)
     if pipe:close() then return path end
   end
-  local kept = keep and path:gsub("%.svg$", "") .. ".dot"
-  if kept and core.write(kept, text) then
-    return nil, ("no picture, only %s: is the package graphviz installed?"):format(kept),
-      "SGL_EFILE"
+  if not keep then
+    return core.fail("SGL_EFILE", ("no picture in %s: is the package graphviz installed?"):format(
+      path))
   end
-  return core.fail("SGL_EFILE", ("no picture in %s: is the package graphviz installed?"):format(
-    path))
+  local kept = path:gsub("%.svg$", "") .. ".dot"
+  local fine, message, code = core.write(kept, text)
+  if not fine then return nil, message, code end
+  return core.fail("SGL_EFILE", ("no picture, only %s: is the package graphviz installed?"):format(
+    kept))
+end
+
+--- Can files be made in a folder? Returns true, or nil, message, code.
+function picture.folder(folder)
+  local probe = folder .. "/.sgl-picture"
+  local fine, message, code = core.write(probe, "")
+  if not fine then return nil, message, code end
+  os.remove(probe)
+  return true
 end
 
 return picture

@@ -37,7 +37,7 @@ end
 api.fn(api.root, "save", {
   doc = "Writes tensors by name to a safetensors file.",
   args = { { "state", "table", "a state dict, a module, or tables of them" },
-           { "path", "string" } },
+           { "path", "string", "of the file; it is replaced as a whole" } },
   opts = { { "metadata", "table", nil, "strings by name, kept in the file" } },
   returns = "true, or nil, message, code", errors = "a value that is not a tensor or a number",
 }, function(state, path, o)
@@ -47,7 +47,7 @@ end)
 
 api.fn(api.root, "load", {
   doc = "Reads a safetensors file as a state dict: the names from 1, and name -> tensor.",
-  args = { { "path", "string" } },
+  args = { { "path", "string", "of the file" } },
   opts = { { "prefix", "string", "", "take only names that begin so, without it" } },
   returns = "state dict, metadata; or nil, message, code",
   errors = "a damaged file",

@@ -44,6 +44,9 @@ threads = tonumber(env "SLURM_CPUS_PER_TASK" or 2)
 enable = { disk = false }          -- all but disk
 ```
 
+A C program reads the environment when it opens a context, and a YAML file when it says so:
+`sgl_config_load(cx, NULL)` takes the file that would be found here, `sgl_set` sets one setting.
+
 ## Sets
 
 `enable` names the components that start and whose events are told: `cpu,cache` is these two,

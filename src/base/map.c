@@ -104,17 +104,24 @@ void base_map_free(Map *m)
     *m = (Map){0};
 }
 
+static uint64_t add_word(uint64_t h, const char *at, size_t n)
+{
+    uint64_t word = 0;
+    memcpy(&word, at, n);
+    return mix((h ^ word) * 0x9e3779b97f4a7c15u);
+}
+
 uint64_t base_hash(uint64_t seed, const void *bytes, size_t n)
 {
+    enum { WORD = sizeof(uint64_t), LANES = 4, ROW = LANES * WORD };
     const char *p = bytes;
     uint64_t h = mix(seed + 0x9e3779b97f4a7c15u) ^ n;
-    while (n > 0) {
-        uint64_t word = 0;
-        size_t part = n < sizeof word ? n : sizeof word;
-        memcpy(&word, p, part);
-        h = mix((h ^ word) * 0x9e3779b97f4a7c15u);
-        p += part;
-        n -= part;
+    if (n >= 2 * ROW) { /* a long text: words that need not wait for each other */
+        uint64_t lane[LANES] = {h, h + 1, h + 2, h + 3};
+        for (; n >= ROW; p += ROW, n -= ROW)
+            for (int i = 0; i < LANES; i++) lane[i] = add_word(lane[i], p + i * WORD, WORD);
+        for (int i = 0; i < LANES; i++) h = mix((h ^ lane[i]) * 0x9e3779b97f4a7c15u);
     }
-    return h;
+    for (; n >= WORD; p += WORD, n -= WORD) h = add_word(h, p, WORD);
+    return n ? add_word(h, p, n) : h;
 }

@@ -7,28 +7,52 @@
 #include <string.h>
 #include "exec/api.h"
 #include "exec/disk.h"
+#include "exec/lifecycle.h"
+#include "obs/obs.h"
 
 #define SAME_CODE(name, number) _Static_assert(name == number, "sgl.h and err.def differ");
 SGL_STATUS(SAME_CODE)
 
 static _Thread_local Err open_error;
 
-static void free_programs(void *slot)
+static void free_api(void *slot)
 {
-    sgl_program **list = slot;
-    while (*list) sgl_program_free(*list);
-    base_mem_free(list);
+    Api *api = slot;
+    while (api->programs) sgl_program_free(api->programs);
+    base_mem_free(api);
+}
+
+Api *exec_api(const Ctx *cx) { return cx->slot[CTX_HOST]; }
+
+int exec_api_enter(Ctx *cx)
+{
+    if (!cx) return SGL_EARG;
+    if (exec_api(cx)->telling) return SGL_ESTATE;
+    base_err_clear(&cx->err);
+    return SGL_OK;
+}
+
+static bool differs(const Ctx *cx, const Knobs *before, KnobId id)
+{
+    return cx->knobs.value[id] != before->value[id];
+}
+
+int exec_api_changed(Ctx *cx, const Knobs *before)
+{
+    if (differs(cx, before, KNOB_threads)) {
+        base_pool_free(cx->pool); /* the next use makes one of the new size */
+        cx->pool = NULL;
+    }
+    if (differs(cx, before, KNOB_cache_dir)) exec_disk_forget(cx);
+    obs_refresh(cx);
+    return differs(cx, before, KNOB_enable) ? exec_lifecycle_start(cx) : SGL_OK;
 }
 
 static int set(Ctx *cx, const char *setting, const char *value, Err *e)
 {
+    const Knobs before = cx->knobs;
     int code = base_knob_set(&cx->knobs, setting, value, e);
-    if (code >= 0 && strcmp(setting, KNOBS[KNOB_threads].name) == 0) {
-        base_pool_free(cx->pool); /* the next use makes one of the new size */
-        cx->pool = NULL;
-    }
-    if (code >= 0) exec_disk_forget(cx); /* the folder may be another */
-    return code < 0 ? code : SGL_OK;
+    return code < 0 ? code : exec_api_changed(cx, &before);
 }
 
 /* "name=value name=value". */
@@ -56,20 +80,23 @@ sgl_context *sgl_open(const char *settings)
         base_ctx_free(cx);
         return NULL;
     }
-    cx->slot[CTX_HOST] = base_mem_zero(1, sizeof(sgl_program *));
-    cx->slot_free[CTX_HOST] = cx->slot[CTX_HOST] ? free_programs : NULL;
+    cx->slot[CTX_HOST] = base_mem_zero(1, sizeof(Api));
+    cx->slot_free[CTX_HOST] = cx->slot[CTX_HOST] ? free_api : NULL;
     if (cx->slot[CTX_HOST]) return cx;
     base_err_set(&open_error, SGL_ENOMEM, "out of memory while opening a context");
     base_ctx_free(cx);
     return NULL;
 }
 
-void sgl_close(sgl_context *cx) { base_ctx_free(cx); }
+void sgl_close(sgl_context *cx)
+{
+    if (cx && !exec_api(cx)->telling) base_ctx_free(cx);
+}
 
 int sgl_set(sgl_context *cx, const char *setting, const char *value)
 {
-    if (!cx) return SGL_EARG;
-    base_err_clear(&cx->err);
+    int code = exec_api_enter(cx);
+    if (code < 0) return code;
     if (!setting || !value) return base_fail(cx, SGL_EARG, "sgl_set: a setting and its value");
     return set(cx, setting, value, &cx->err);
 }

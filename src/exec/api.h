@@ -5,7 +5,12 @@
 #include "exec/program.h"
 #include "sgl.h"
 
-/* A context's programs hang on the slot of the host, whose place the C interface takes. */
+/* Hangs on the slot of the host, whose place the C interface takes. */
+typedef struct Api {
+    sgl_program *programs;
+    bool telling;                /* a callback is being called */
+} Api;
+
 struct sgl_program {
     Ctx *cx;
     Program *program;
@@ -13,6 +18,13 @@ struct sgl_program {
     Storage **out;               /* of the run in progress */
     sgl_program *next, **link;   /* list of the context's programs */
 };
+
+Api *exec_api(const Ctx *cx);
+/* Begins a call: clears the error. SGL_EARG: no context; SGL_ESTATE: called from a callback, whose
+ * caller's error stays. */
+int exec_api_enter(Ctx *cx);
+/* After settings changed: what was made from the old ones is made again at its next use. */
+int exec_api_changed(Ctx *cx, const Knobs *before);
 
 /* Does the caller's array fit `want`? SGL_EDTYPE, SGL_ESHAPE, SGL_EARG with a text in cx. */
 int exec_array_check(Ctx *cx, const char *what, const char *name, const sgl_array *a,

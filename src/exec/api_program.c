@@ -38,13 +38,12 @@ static bool make_storages(sgl_program *p)
 
 sgl_program *sgl_parse(sgl_context *cx, const char *text)
 {
-    if (!cx) return NULL;
-    base_err_clear(&cx->err);
+    if (exec_api_enter(cx) < 0) return NULL;
     if (!text) {
         base_fail(cx, SGL_EARG, "sgl_parse: the text is NULL");
         return NULL;
     }
-    sgl_program *p = base_mem_zero(1, sizeof *p), **list = cx->slot[CTX_HOST];
+    sgl_program *p = base_mem_zero(1, sizeof *p), **list = &exec_api(cx)->programs;
     if (!p) {
         base_fail(cx, SGL_ENOMEM, "no memory for a program");
         return NULL;
@@ -62,7 +61,7 @@ sgl_program *sgl_parse(sgl_context *cx, const char *text)
 
 void sgl_program_free(sgl_program *p)
 {
-    if (!p) return;
+    if (!p || exec_api(p->cx)->telling) return;
     if (p->next) p->next->link = p->link;
     *p->link = p->next;
     for (int i = 0; p->in && i < graph_of(p)->inputs.n; i++) exec_storage_unref(p->in[i]);
@@ -133,9 +132,9 @@ static int check_port(sgl_program *p, sgl_port port, const char *what, int n, co
 
 int sgl_run(sgl_program *p, int nin, const sgl_array *in, int nout, sgl_array *out)
 {
-    if (!p) return SGL_EARG;
-    base_err_clear(&p->cx->err);
-    int code = check_port(p, SGL_INPUT, "input", nin, in);
+    int code = exec_api_enter(p ? p->cx : NULL);
+    if (code < 0) return code;
+    code = check_port(p, SGL_INPUT, "input", nin, in);
     if (code == SGL_OK) code = check_port(p, SGL_OUTPUT, "output", nout, out);
     if (code < 0) return code;
     for (int i = 0; i < nin; i++) copy_in(p->in[find_input(p, INPUT_ARG, i)], &in[i]);
@@ -150,7 +149,6 @@ int sgl_run(sgl_program *p, int nin, const sgl_array *in, int nout, sgl_array *o
 
 static Storage *find_state(sgl_program *p, int i, const sgl_array *a)
 {
-    base_err_clear(&p->cx->err);
     sgl_array want = sgl_type(p, SGL_STATE, i);
     if (want.rank < 0 || !a) {
         base_fail(p->cx, SGL_EARG, "state %d: the program has %d", i, sgl_count(p, SGL_STATE));
@@ -162,7 +160,8 @@ static Storage *find_state(sgl_program *p, int i, const sgl_array *a)
 
 int sgl_state_read(sgl_program *p, int i, sgl_array *to)
 {
-    if (!p) return SGL_EARG;
+    int code = exec_api_enter(p ? p->cx : NULL);
+    if (code < 0) return code;
     const Storage *s = find_state(p, i, to);
     if (!s) return p->cx->err.code;
     if (s->bytes) memcpy(to->data, s->data, s->bytes);
@@ -171,7 +170,8 @@ int sgl_state_read(sgl_program *p, int i, sgl_array *to)
 
 int sgl_state_write(sgl_program *p, int i, const sgl_array *from)
 {
-    if (!p) return SGL_EARG;
+    int code = exec_api_enter(p ? p->cx : NULL);
+    if (code < 0) return code;
     Storage *s = find_state(p, i, from);
     if (!s) return p->cx->err.code;
     copy_in(s, from);

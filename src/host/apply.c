@@ -61,12 +61,10 @@ static Node *build(Graph *g, Op op, int n, Node *const *in, AttrBuf *b)
 
 static Op check_op(lua_State *L, int arg)
 {
-    const char *name = luaL_checkstring(L, arg);
-    int op = ir_op_find(name);
-    if (op < 0) host_raise(L, SGL_EARG, NULL, "unknown op '%s'", name);
+    Op op = host_check_op(L, arg);
     if (OPS[op].family == FAM_leaf)
-        host_raise(L, SGL_EARG, NULL, "%s makes no tensor from tensors", name);
-    return (Op)op;
+        host_raise(L, SGL_EARG, NULL, "%s makes no tensor from tensors", OPS[op].name);
+    return op;
 }
 
 /* The inputs, one tensor or a list, at 4 … on the stack; what was at 4 is lost. */

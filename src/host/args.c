@@ -14,12 +14,19 @@ const char *host_kind(lua_State *L, int arg)
     return lua_pushfstring(L, "a %s", lua_tostring(L, -1));
 }
 
-static const char *dtype_names(lua_State *L)
+/* Lists no more names than can be read at a glance. */
+enum { MOST_LISTED = 16 };
+
+int host_unknown(lua_State *L, const char *what, const char *all, const char *name,
+                 const char *const *known, int n)
 {
-    lua_pushstring(L, DTYPES[0].name);
-    for (int t = 1; t < DT_COUNT; t++)
-        lua_pushfstring(L, "%s, %s", lua_tostring(L, -1), DTYPES[t].name);
-    return lua_tostring(L, -1);
+    const char *near = base_str_nearest(name, known, n), *hint = NULL;
+    luaL_checkstack(L, LUA_MINSTACK, "a message");
+    if (near) near = lua_pushfstring(L, " (did you mean '%s'?)", near);
+    for (int i = 0; i < n && n <= MOST_LISTED; i++)
+        hint = hint ? lua_pushfstring(L, "%s, %s", hint, known[i])
+                    : lua_pushfstring(L, "%s: %s", all, known[i]);
+    return host_raise(L, SGL_EARG, hint, "unknown %s '%s'%s", what, name, near ? near : "");
 }
 
 Dtype host_check_dtype(lua_State *L, int arg, int otherwise)
@@ -29,8 +36,18 @@ Dtype host_check_dtype(lua_State *L, int arg, int otherwise)
         return host_raise(L, SGL_EARG, NULL, "a dtype must be a string, got %s", host_kind(L, arg));
     int t = ir_dtype_find(lua_tostring(L, arg));
     if (t >= 0) return (Dtype)t;
-    return host_raise(L, SGL_EARG, lua_pushfstring(L, "dtypes: %s", dtype_names(L)),
-                      "unknown dtype '%s'", lua_tostring(L, arg));
+    const char *names[DT_COUNT];
+    for (int i = 0; i < DT_COUNT; i++) names[i] = DTYPES[i].name;
+    return host_unknown(L, "dtype", "dtypes", lua_tostring(L, arg), names, DT_COUNT);
+}
+
+Op host_check_op(lua_State *L, int arg)
+{
+    const char *name = luaL_checkstring(L, arg), *names[OP_COUNT];
+    int op = ir_op_find(name);
+    if (op >= 0) return (Op)op;
+    for (int i = 0; i < OP_COUNT; i++) names[i] = OPS[i].name;
+    return host_unknown(L, "op", "ops", name, names, OP_COUNT);
 }
 
 int host_check_list(lua_State *L, int arg, const char *what)

@@ -1,9 +1,9 @@
 /* break.c: breaks: records of where and why a capture stops, raised as errors.
  *
  * Out:   the facts as a table, which the handler in lua/sgl/breaks.lua makes an error object of:
- *        { code, component, sentence, rewrites, what, tensor, op, op_file, op_line, nodes }, where
- *        nodes is what the tensor was made of: a list, inputs before their users, of
- *        { id, op, type, file, line, region, inputs = { ids } }; nodes.more: some are left out.
+ *        { code, component, sentence, rewrites, what, tensor, op, op_file, op_line, nodes }; nodes
+ *        as in break_path.c.
+ * Holds: the capture ends with the first break, so what the handler does is no part of it.
  */
 #include "host/break.h"
 #include "host/capture.h"
@@ -34,87 +34,13 @@ static void push_row(lua_State *L, Break reason)
     put(L, row, "rewrites", ROWS[reason].rewrites);
 }
 
-/* Nearest first, until so many are found. */
-enum { PATH_NODES = 32 };
-typedef struct Path {
-    const Node *at[PATH_NODES];
-    int n;
-    bool more;
-} Path;
-
-static void path_add(Path *p, const Node *n)
-{
-    for (int i = 0; i < p->n; i++)
-        if (p->at[i] == n) return;
-    if (p->n < PATH_NODES) p->at[p->n++] = n;
-    else p->more = true;
-}
-
-static void path_find(Path *p, const Node *to)
-{
-    path_add(p, to);
-    for (int i = 0; i < p->n; i++)
-        for (int k = 0; k < p->at[i]->nin; k++)
-            if (p->at[i]->in[k]->op != OP_const) path_add(p, p->at[i]->in[k]);
-    for (int i = 1; i < p->n; i++) /* by id */
-        for (int k = i; k > 0 && p->at[k]->id < p->at[k - 1]->id; k--) {
-            const Node *swap = p->at[k];
-            p->at[k] = p->at[k - 1];
-            p->at[k - 1] = swap;
-        }
-}
-
-static void push_node(lua_State *L, Ctx *cx, const Node *n, const Path *p)
-{
-    const Graph *g = n->graph;
-    Str *type = host_text(L);
-    SrcPos at = base_src_pos(cx, n->src);
-    ir_type_text(n, type);
-    host_text_push(L, type);
-    lua_createtable(L, 0, 7);
-    int row = lua_gettop(L), count = 0;
-    lua_pushvalue(L, -2);
-    lua_setfield(L, row, "type");
-    put(L, row, "op", n->op == OP_input ? g->inputs.at[ir_attr_int(n, 0)].name : ir_op(n)->name);
-    put(L, row, "region", n->region ? g->regions.at[n->region].name : NULL);
-    put(L, row, "file", at.line > 0 ? at.file : NULL);
-    lua_pushinteger(L, n->id);
-    lua_setfield(L, row, "id");
-    lua_pushinteger(L, at.line);
-    lua_setfield(L, row, "line");
-    lua_newtable(L);
-    for (int k = 0; k < n->nin; k++)
-        for (int i = 0; i < p->n; i++) {
-            if (p->at[i] != n->in[k]) continue;
-            lua_pushinteger(L, n->in[k]->id);
-            lua_rawseti(L, -2, ++count);
-        }
-    lua_setfield(L, row, "inputs");
-    lua_replace(L, row - 2);
-    lua_settop(L, row - 2);
-}
-
-static void put_path(lua_State *L, int row, Ctx *cx, const Node *to)
-{
-    Path p = {0};
-    path_find(&p, to);
-    lua_createtable(L, p.n, 1);
-    for (int i = 0; i < p.n; i++) {
-        push_node(L, cx, p.at[i], &p);
-        lua_rawseti(L, -2, i + 1);
-    }
-    lua_pushboolean(L, p.more);
-    lua_setfield(L, -2, "more");
-    lua_setfield(L, row, "nodes");
-}
-
 static void put_tensor(lua_State *L, int row, Host *h, const Tensor *t)
 {
     Shape s = host_tensor_shape(t);
     host_push_type(L, &s);
     lua_setfield(L, row, "tensor");
     if (!t->node || !t->trace || t->node->op == OP_input) return;
-    put_path(L, row, h->cx, t->node);
+    if (host_capture_holds(h->capture, t)) host_break_path(L, h, row, t->node);
     put(L, row, "op", OPS[t->node->op].name);
     SrcPos at = base_src_pos(h->cx, t->node->src);
     if (!at.file) return;
@@ -156,12 +82,12 @@ int host_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char 
         lua_setfield(L, row, "line");
         put(L, row, "source", at.file == host_plain_name(ar.short_src) ? ar.source : NULL);
     }
+    host_watch_unwind(L);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &HANDLER);
     lua_pushvalue(L, row);
     lua_call(L, 1, 1);
     luaL_setmetatable(L, "sgl.error");
     host_break_remember(L, h);
-    host_watch_unwind(L);
     return lua_error(L);
 }
 

@@ -18,5 +18,8 @@ int host_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char 
  * user code caught it, ends with it. */
 void host_break_remember(lua_State *L, Host *h);
 
+/* break_path.c: puts what a node of the capture was made of into the table at `row`, as nodes. */
+void host_break_path(lua_State *L, const Host *h, int row, const Node *to);
+
 extern const luaL_Reg HOST_BREAK[];
 #endif

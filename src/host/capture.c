@@ -100,6 +100,8 @@ static int capture_gc(lua_State *L)
 {
     Capture *c = lua_touserdata(L, 1);
     host_capture_off(L, c);
+    lua_pushnil(L); /* the list of its states, if it failed before it was on */
+    lua_rawsetp(L, LUA_REGISTRYINDEX, c);
     host_disown(&c->owned);
     capture_end(&c->owned);
     return 0;

@@ -171,8 +171,8 @@ static int graph_verify(lua_State *L)
 static int graph_count(lua_State *L)
 {
     const Graph *g = check_graph(L);
-    int op = ir_op_find(luaL_checkstring(L, 2)), count = 0;
-    if (op < 0) return host_raise(L, SGL_EARG, NULL, "unknown op '%s'", lua_tostring(L, 2));
+    Op op = host_check_op(L, 2);
+    int count = 0;
     for (int i = 0; i < g->nodes.n; i++) count += g->nodes.at[i]->op == op;
     lua_pushinteger(L, count);
     return 1;
@@ -192,6 +192,14 @@ static int graph_blocks(lua_State *L)
     return 1;
 }
 
+static int pass_unknown(lua_State *L, const char *name)
+{
+    const char *names[PASS_MAX_TIMES];
+    int n = 0;
+    for (const Pass *p = PASSES; p->name && n < PASS_MAX_TIMES; p++) names[n++] = p->name;
+    return host_unknown(L, "pass", "passes", name, names, n);
+}
+
 /* g:pass(name) -> the graph after that pass */
 static int graph_pass(lua_State *L)
 {
@@ -200,7 +208,7 @@ static int graph_pass(lua_State *L)
     const char *name = luaL_checkstring(L, 2);
     const Pass *p = PASSES;
     while (p->name && strcmp(p->name, name) != 0) p++;
-    if (!p->name) return host_raise(L, SGL_EARG, NULL, "unknown pass '%s'", name);
+    if (!p->name) return pass_unknown(L, name);
     GraphBox *b = host_graph_new(L, h);
     Graph *copy = host_copy_whole(g);
     PassTimes times = {0};

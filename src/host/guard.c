@@ -33,7 +33,7 @@ struct Guards {
 };
 
 static const char CLASS[] = "sgl.guards";
-static const char VERSIONED; /* its address marks metatables of objects with a version */
+static const char VERSIONED; /* its address is the host's key in metatables of such objects */
 
 static int guards_gc(lua_State *L)
 {
@@ -43,8 +43,12 @@ static int guards_gc(lua_State *L)
     vec_free(&g->fast);
     vec_free(&g->slow);
     vec_free(&g->failures);
+    lua_pushnil(L); /* the anchor, if the capture failed before it was on */
+    lua_rawsetp(L, LUA_REGISTRYINDEX, g);
     return 0;
 }
+
+static const luaL_Reg GUARDS_META[] = {{"__gc", guards_gc}, {NULL, NULL}};
 
 static Value value_at(lua_State *L, int i)
 {
@@ -133,10 +137,7 @@ Guards *host_guards_new(lua_State *L, Host *h)
 {
     Guards *g = lua_newuserdatauv(L, sizeof *g, 1);
     *g = (Guards){.host = h};
-    if (luaL_newmetatable(L, CLASS)) {
-        lua_pushcfunction(L, guards_gc);
-        lua_setfield(L, -2, "__gc");
-    }
+    host_class(L, CLASS, GUARDS_META, NULL, 0);
     lua_setmetatable(L, -2);
     lua_newtable(L);
     lua_pushvalue(L, -1);
@@ -157,6 +158,14 @@ bool host_push_fields(lua_State *L, int at)
     }
     lua_settop(L, t);
     return versioned;
+}
+
+void host_fields_touch(lua_State *L, int at)
+{
+    lua_getmetatable(L, at);
+    lua_rawgetp(L, -1, &VERSIONED);
+    ((Host *)lua_touserdata(L, -1))->version++;
+    lua_pop(L, 2);
 }
 
 /* ---- checking */
@@ -290,7 +299,7 @@ static const Guard *guard_at(const Guards *g, int i)
 static const char *const KIND_NAMES[] = {"field", "upvalue", "length", "metatable", "keys"};
 
 /* core.guards_list(guards) -> list of { kind, container, key, name, value, failures }; name is that
- * of an upvalue. */
+ * of an upvalue. While they are being made, none has failed. */
 static int guards_list(lua_State *L)
 {
     const Guards *g = luaL_checkudata(L, 1, CLASS);
@@ -316,7 +325,7 @@ static int guards_list(lua_State *L)
         lua_setfield(L, 4, "container");
         lua_rawgeti(L, 2, q->value_slot);
         lua_setfield(L, 4, "value");
-        lua_pushinteger(L, g->failures.at[i]);
+        lua_pushinteger(L, i < g->failures.n ? g->failures.at[i] : 0);
         lua_setfield(L, 4, "failures");
         lua_rawseti(L, 3, i + 1);
     }
@@ -349,7 +358,7 @@ static int touch(lua_State *L)
 static int versioned(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
-    lua_pushboolean(L, 1);
+    lua_pushlightuserdata(L, host_of(L));
     lua_rawsetp(L, 1, &VERSIONED);
     return 0;
 }

@@ -28,6 +28,7 @@ void host_guards_done(lua_State *L, Guards *g, bool settle);
 
 /* Pushes the table at `at`, or, if it is one with a version, the one with its fields: true. */
 bool host_push_fields(lua_State *L, int at);
+void host_fields_touch(lua_State *L, int at); /* such fields are written to */
 
 extern const luaL_Reg HOST_GUARD[];
 #endif

@@ -78,7 +78,9 @@ Host *host_of(lua_State *L)
 void host_class(lua_State *L, const char *name, const luaL_Reg *meta,
                 const luaL_Reg *const *methods, int n)
 {
-    if (!luaL_newmetatable(L, name)) return;
+    if (luaL_getmetatable(L, name) != LUA_TNIL) return;
+    lua_pop(L, 1);
+    lua_newtable(L);
     int class = lua_gettop(L);
     lua_pushstring(L, name + sizeof "sgl." - 1);
     lua_setfield(L, class, "__name");
@@ -90,6 +92,8 @@ void host_class(lua_State *L, const char *name, const luaL_Reg *meta,
     lua_setfield(L, class, "__index");
     host_open(L);
     luaL_setfuncs(L, meta, 1);
+    lua_pushvalue(L, class); /* known only now that it is whole: each line above may raise */
+    lua_setfield(L, LUA_REGISTRYINDEX, name);
 }
 
 void host_own(Host *h, Owned *o, void (*end)(Owned *))

@@ -65,6 +65,10 @@ const char *host_plain_name(const char *file); /* without "./" */
 /* args.c: `what` begins the message, such as the name of the op. */
 const char *host_kind(lua_State *L, int arg);                 /* "a tensor", "nil" …; pushes */
 Dtype host_check_dtype(lua_State *L, int arg, int otherwise); /* for nil; -1: not allowed */
+/* Raises: what is not among the names that there are, with the nearest of them. */
+int host_unknown(lua_State *L, const char *what, const char *all, const char *name,
+                 const char *const *known, int n);
+Op host_check_op(lua_State *L, int arg);
 /* The length of the list; one with its fields behind is replaced by those. */
 int host_check_list(lua_State *L, int arg, const char *what);
 lua_Integer host_check_item(lua_State *L, int arg, int i, const char *what);
@@ -97,4 +101,6 @@ void host_interrupt_watch(Ctx *cx);               /* programs of this context; N
 /* loader.c, line.c */
 void host_preload(lua_State *L);  /* the embedded modules, so that no file shadows them */
 int host_open_line(lua_State *L); /* module sgl.line: reads lines for the REPL */
+
+void host_open_raw(lua_State *L); /* raw.c: rawget, rawset and rawlen */
 #endif

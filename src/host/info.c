@@ -6,11 +6,13 @@
 #include "host/trace.h"
 #include "kern/isa.h"
 
-/* core.memory(restart?) -> {live, peak, count, blocks, tensors}; restart: the peak counts anew. */
+/* core.memory(restart?) -> {live, peak, count, blocks, tensors}; restart: the peak counts anew.
+ * What only waits for a compaction of the trace is gone before. */
 static int memory(lua_State *L)
 {
     Host *h = host_of(L);
     host_trace_idle(h);
+    host_trace_compact(h);
     if (lua_toboolean(L, 1)) base_mem_peak_restart();
     MemStats m = base_mem_stats();
     const struct {

@@ -129,9 +129,9 @@ static void mark_needed(const Trace *tr, uint8_t *needed, uint8_t *pending)
     host_copy_mark(tr->graph, tr, pending);
 }
 
-/* Copies what the handles need into a new graph. Without memory for it nothing changes. */
-static void trace_compact(Host *h)
+void host_trace_compact(Host *h)
 {
+    if (!h->pending || h->pending->pins) return;
     Trace *old = h->pending, *new = base_mem_zero(1, sizeof *new);
     int n = old->graph->nodes.n;
     uint8_t *needed = base_mem_zero(n + 1, 1), *pending = base_mem_zero(n + 1, 1);
@@ -192,7 +192,7 @@ static int trace_tidy(lua_State *L, Host *h)
         if (status < 0) return status;
     }
     if (!h->pending || weight(h->pending) < h->pending->limit) return SGL_OK;
-    trace_compact(h);
+    host_trace_compact(h);
     const Trace *tr = h->pending;
     bool long_history = tr->graph->nodes.n > HISTORY_NODES || tr->held > HISTORY_BYTES;
     return long_history ? trace_cut(h) : SGL_OK;

@@ -2,8 +2,8 @@
  *
  * Outside captures there is one trace, Host.pending. Values that were computed stay beside
  * their nodes, so that gradients still see how a value came about. What no handle needs is dropped
- * by compaction, which copies the rest into a new graph; it happens only in host_trace and
- * host_trace_idle, when no C function holds a node.
+ * by compaction, which copies the rest into a new graph; it happens only in host_trace and where
+ * a script asks for memory, when no C function holds a node.
  */
 #ifndef SGL_HOST_TRACE_H
 #define SGL_HOST_TRACE_H
@@ -27,6 +27,8 @@ int host_trace_init(Trace *tr, Ctx *cx);
 void host_trace_end(Trace *tr);                  /* handles on it are left without a node */
 void host_trace_drop(Host *h);                   /* ends the pending one */
 void host_trace_idle(Host *h);                   /* the same if no handle is on it */
+void host_trace_compact(Host *h);                /* keeps what handles need; without memory for
+                                                    the copy nothing changes */
 Storage *host_trace_value(const Trace *tr, const Node *n);            /* NULL: not computed */
 /* The operation that computed the leaf, if the trace still has it: what was recorded before then
  * reads this and not the leaf's input. NULL: there is none. */

@@ -61,7 +61,7 @@ end
 
 api.fn(dataset.root, "csv", {
   doc = "Reads a CSV file of numbers, gzipped or not.",
-  args = { { "path", "string" } },
+  args = { { "path", "string", "of the file, .gz too" } },
   opts = {
     { "label", "integer|string", nil, "column of the class, by position or by name" },
     { "scale", "number", 1, "factor of the features" },

@@ -125,7 +125,8 @@ end)
 
 api.method(Dataset, "map", {
   doc = "A dataset of what fn makes of all rows at once: fn(x, y, …) returns the new tensors.",
-  args = { { "fn", "function" } }, returns = "Dataset",
+  args = { { "fn", "function", "gets the tensors of all rows, returns new ones" } },
+  returns = "Dataset",
 }, function(self, fn)
   return dataset.from(table.pack(fn(table.unpack(self.tensors))))
 end)
@@ -150,7 +151,7 @@ end
 api.method(Dataset, "batches", {
   doc = "Iterates over batches of n rows: for x, y in ds:batches(64) do … end. Each call is the "
     .. "next epoch, with another order.",
-  args = { { "n", "integer" } },
+  args = { { "n", "integer", "rows of a batch" } },
   opts = { { "shuffle", "boolean", true, "another order in each epoch; false: in place" },
            { "drop_last", "boolean", false, "leave out a last batch that is smaller" },
            { "epoch", "integer", nil, "number that decides the order; default: counted" },

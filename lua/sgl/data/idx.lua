@@ -15,7 +15,8 @@ end
 
 api.fn(dataset.root, "idx", {
   doc = "Reads IDX files, gzipped or not: images and, if given, labels.",
-  args = { { "images", "string" }, { "labels", "string?" } },
+  args = { { "images", "string", "path of the file, .gz too" },
+           { "labels", "string?", "path of the file, .gz too" } },
   opts = { { "scale", "number", 1, "factor of the images' values" },
            { "flatten", "boolean", false, "one row of f32[d] for each image" } },
   returns = "Dataset of f32[n, …] and i32[n]; or nil, message, code",

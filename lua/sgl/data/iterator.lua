@@ -18,7 +18,7 @@ api.class(dataset.root, "Stream", {
 
 api.fn(dataset.root, "iterator", {
   doc = "Batches from a Lua function: fn(epoch) returns an iterator over samples.",
-  args = { { "fn", "function" } }, returns = "Stream",
+  args = { { "fn", "function", "fn(epoch) returns an iterator of examples" } }, returns = "Stream",
 }, function(fn) return setmetatable({ fn = fn, epoch = 0 }, Stream) end)
 
 local function as_tensor(value)
@@ -41,7 +41,7 @@ end
 
 api.method(Stream, "batches", {
   doc = "Iterates over batches of n samples.",
-  args = { { "n", "integer", within = { 1, math.huge } } },
+  args = { { "n", "integer", "rows of a batch", within = { 1, math.huge } } },
   opts = { { "drop_last", "boolean", false, "leave out a last batch that is smaller" },
            { "epoch", "integer", nil, "given to the function; default: counted" },
            { "progress", "string|boolean", nil, "label of a progress display on stderr" } },

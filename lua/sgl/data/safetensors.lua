@@ -10,7 +10,8 @@ local dataset = require "sgl.data.dataset"
 
 api.fn(dataset.root, "safetensors", {
   doc = "Reads tensors of a safetensors file as a dataset: those named, or all in their order.",
-  args = { { "path", "string" }, { "names", "string..." } },
+  args = { { "path", "string", "of the file" },
+           { "names", "string...", "which tensors; default: all" } },
   returns = "Dataset; or nil, message, code",
   errors = "a damaged file, an unknown name, different numbers of rows",
 }, function(path, names)

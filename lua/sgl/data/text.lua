@@ -60,7 +60,7 @@ end
 
 api.fn(dataset.root, "text", {
   doc = "Reads a text file, gzipped or not, as ids of its characters.",
-  args = { { "path", "string" } }, returns = "Text; or nil, message, code",
+  args = { { "path", "string", "of the file, .gz too" } }, returns = "Text; or nil, message, code",
   errors = "an empty file",
 }, function(path)
   local text, message, code = dataset.read(path)
@@ -83,7 +83,7 @@ api.fn(dataset.root, "text", {
 end)
 
 api.method(Text, "encode", {
-  doc = "The ids of a string's characters.", args = { { "text", "string" } },
+  doc = "The ids of a string's characters.", args = { { "text", "string", "of known characters" } },
   returns = "list of integers", errors = "a character that is not in the vocabulary",
 }, function(self, text)
   local raw, ids = encode(self, text), {}
@@ -92,7 +92,8 @@ api.method(Text, "encode", {
 end)
 
 api.method(Text, "decode", {
-  doc = "The string that ids stand for.", args = { { "ids", "table|tensor" } },
+  doc = "The string that ids stand for.",
+  args = { { "ids", "table|tensor", "numbers of characters, from 0" } },
   returns = "string", errors = "an id outside the vocabulary",
 }, function(self, ids)
   local chars = {}
@@ -146,7 +147,7 @@ end
 api.method(Text, "batches", {
   doc = "Iterates over batches of n windows x and their next characters y. Without steps, an "
     .. "epoch of windows side by side; with steps, that many batches of windows from anywhere.",
-  args = { { "n", "integer" } },
+  args = { { "n", "integer", "rows of a batch" } },
   opts = { { "length", "integer", 64, "characters of a window" },
            { "steps", "integer", nil, "number of batches" },
            { "shuffle", "boolean", true, "false: windows in the order of the text" },

@@ -36,7 +36,7 @@ local function gain_of(name, slope)
 end
 
 api.fn(I, "constant", { doc = "Every element the same.", returns = "t",
-  args = { T, { "value", "number", "" } } },
+  args = { T, { "value", "number", "of each element" } } },
   function(t, value) return t:assign(core.full(t.shape, value, t.dtype)) end)
 api.fn(I, "zeros", { doc = "All 0.", args = { T }, returns = "t" },
   function(t) return t:assign(core.full(t.shape, 0, t.dtype)) end)

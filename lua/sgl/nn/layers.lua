@@ -56,7 +56,6 @@ function Linear:forward(x)
   end
   return F.linear(x, self.weight, self.bias)
 end
-function Linear:extra_text() return ("(%s, %s)"):format(self.inputs, self.outputs) end
 
 local Embedding = class("Embedding", {
   doc = "Rows of a table by index. Parameter: weight f32[count, width], normal(0, 1).",
@@ -108,7 +107,7 @@ stateless("Dropout", "In training, zeroes elements with probability p and scales
 
 local Sequential = class("Sequential", {
   doc = "Modules one after the other; children are named 1, 2, … and are fields: seq[1].",
-  args = { { "modules", "module...", "" } },
+  args = { { "modules", "module...", "in their order" } },
   returns = "module",
 }, function(self, modules)
   for i, m in ipairs(modules) do self[i] = m end
@@ -123,13 +122,14 @@ end
 
 local ModuleList = class("ModuleList", {
   doc = "A list of modules that its owner registers; list[1] and #list work as on a table.",
-  args = { { "modules", "module...", "" } },
+  args = { { "modules", "module...", "in their order" } },
   returns = "module without forward",
 }, function(self, modules)
   for i, m in ipairs(modules) do self[i] = m end
 end)
 api.method(ModuleList, "append", {
-  doc = "Adds a module at the end.", args = { { "module", "module" } }, returns = "the list",
+  doc = "Adds a module at the end.", args = { { "module", "module", "the new last" } },
+  returns = "the list",
 }, function(self, m)
   self[#self + 1] = m
   return self

@@ -91,7 +91,8 @@ end
 local function method(name, row, fn) api.method(Module, name, row, fn) end
 
 method("forward", { doc = "What calling the module computes; every class defines its own.",
-  args = { { "...", "any...", "" } }, returns = "what the class says" }, function(self)
+  args = { { "...", "any...", "as the class takes them" } },
+  returns = "what the class says" }, function(self)
   core.raise("SGL_ESTATE", ("nn.%s has no forward"):format(facts_of[self].class),
     ("define function %s:forward(...)"):format(facts_of[self].class))
 end)
@@ -119,7 +120,7 @@ method("children", { doc = "The modules held directly, as a list.", returns = "l
     return list
   end)
 method("apply", { doc = "Calls fn(module) for every module below and then itself.",
-  args = { { "fn", "function", "" } }, returns = "the module" }, function(self, fn)
+  args = { { "fn", "function", "gets a module" } }, returns = "the module" }, function(self, fn)
   for _, child in ipairs(self:children()) do child:apply(fn) end
   fn(self)
   return self
@@ -214,9 +215,39 @@ local function describe(self, indent)
         describe(field[2], indent .. "  "))
     end
   end
-  local head = "nn." .. facts_of[self].class .. (self.extra_text and self:extra_text() or "")
+  local head = "nn." .. facts_of[self].class .. facts_of[self].call
   if #lines == 0 then return head end
   return head .. " {\n" .. table.concat(lines, "\n") .. "\n" .. indent .. "}"
+end
+
+-- What can be written as it is; nil for modules, tensors and functions.
+local function value_text(v)
+  if type(v) == "string" then return ("%q"):format(v) end
+  if type(v) == "number" then return ("%.14g"):format(v) end
+  if type(v) ~= "table" then return (v == nil or type(v) == "boolean") and tostring(v) or nil end
+  local words = {}
+  for i, item in ipairs(v) do
+    words[i] = type(item) == "number" and value_text(item) or nil
+  end
+  return #words > 0 and "{ " .. table.concat(words, ", ") .. " }" or nil
+end
+
+-- The arguments of a constructor's call as they would be written: "(3, 16, 3, { stride = 2 })".
+-- What has its default is left out.
+local function call_text(row, ...)
+  local words, options, count = {}, {}, #(row.args or {})
+  for i = 1, count do
+    words[i] = value_text((select(i, ...)))
+    if not words[i] then break end
+  end
+  while words[#words] == "nil" do words[#words] = nil end
+  for _, opt in ipairs(row.opts or {}) do
+    local value = select(count + 1, ...)[opt[1]]
+    local text = value ~= opt[3] and value_text(value)
+    if text then options[#options + 1] = ("%s = %s"):format(opt[1], text) end
+  end
+  if #options > 0 then words[#words + 1] = "{ " .. table.concat(options, ", ") .. " }" end
+  return #words > 0 and "(" .. table.concat(words, ", ") .. ")" or ""
 end
 
 local function module_text(self) return describe(self, "") end
@@ -234,7 +265,8 @@ local function new_class(name, constructor, row)
     local self = versioned.new(setmetatable({}, inherit), meta)
     order_of[self] = {}
     local file, line = core.position()
-    facts_of[self] = { class = name, file = file, line = line }
+    facts_of[self] = { class = name, file = file, line = line,
+                       call = row and call_text(row, ...) or "" }
     self.training = true
     constructor(self, ...)
     return self

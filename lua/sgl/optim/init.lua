@@ -176,7 +176,7 @@ end)
 
 method("set_lr", {
   doc = "Sets the learning rate (with a schedule: a factor on it) of one group or of all.",
-  args = { { "lr", "number", "", within = RATE },
+  args = { { "lr", "number", "the new rate, or factor", within = RATE },
            { "group", "integer?", "from 1; default: all" } },
   returns = "nothing",
   errors = "a group that is not there",
@@ -238,10 +238,7 @@ method("load_state_dict", {
   for _, name in ipairs(own) do own[name]:assign(dict[name]) end
 end)
 
--- A misspelt field is an error; Lua itself looks for names with two underscores.
-setmetatable(Optimizer, { __index = function(t, key)
-  if not tostring(key):find "^__" then api.no_field("an optimizer", api.fields(t), key) end
-end })
+api.strict(Optimizer, "an optimizer", { "params", "steps" })
 
 for _, rule in ipairs(rules) do
   local opts = { { "lr", "number|table", rule.lr, "learning rate: a number, or an optim.schedule",

@@ -24,6 +24,8 @@ api.method(Schedule, "at", {
   returns = "number",
 }, function(self, step) return self.formula(core.tensor(step + 0.0, "f32")):item() end)
 
+api.strict(Schedule, "a schedule")
+
 local RATE, STEPS = { 0, math.huge }, { 1, math.huge }
 
 local function constant_like(step, value) return step * 0 + value end
@@ -91,8 +93,11 @@ api.fn(M, "one_cycle", {
   end)
 end)
 
-api.fn(M, "constant", { doc = "Always the same.", args = { { "lr", "number", "", within = RATE } },
-  returns = "schedule" }, function(lr) return new(function(t) return constant_like(t, lr) end) end)
+api.fn(M, "constant", {
+  doc = "Always the same.",
+  args = { { "lr", "number", "of each step", within = RATE } },
+  returns = "schedule",
+}, function(lr) return new(function(t) return constant_like(t, lr) end) end)
 
 local Plateau = api.class(M, "Plateau", { doc = "Lowers an optimizer's rate when a value stops "
   .. "improving." })
@@ -116,8 +121,9 @@ api.fn(M, "plateau", {
     core.raise("SGL_EARG", ("optim.schedule.plateau: the first argument must be an optimizer, "
       .. "got %s"):format(api.describe(optimizer)))
   end
-  return setmetatable({ optimizer = optimizer, options = o, best = nil, bad = 0 }, Plateau)
+  return setmetatable({ optimizer = optimizer, options = o, best = false, bad = 0 }, Plateau)
 end)
+api.strict(Plateau, "a plateau schedule")
 api.method(Plateau, "update", {
   doc = "Takes the value of an epoch.",
   args = { { "value", "number", "for instance the validation loss" } },

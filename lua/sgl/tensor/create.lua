@@ -49,7 +49,8 @@ constant("ones", "Ones.", 1)
 
 api.fn(root, "full", {
   doc = "One value everywhere.",
-  args = { { "size", "integer|table", "a size or a list" }, { "value", "number|boolean" } },
+  args = { { "size", "integer|table", "a size or a list" },
+           { "value", "number|boolean", "of each element" } },
   opts = { { "dtype", "string", nil, "element type; default f32, bool for a boolean" } },
   returns = "tensor",
 }, function(size, value, o)
@@ -59,13 +60,15 @@ end)
 
 api.tensor("full_like", {
   doc = "One value everywhere, with the shape of t.",
-  args = { { "t", "tensor" }, { "value", "number|boolean" } }, opts = { LIKE_DTYPE },
+  args = { { "t", "tensor" }, { "value", "number|boolean", "of each element" } },
+  opts = { LIKE_DTYPE },
   returns = "tensor",
 }, function(t, value, o) return core.full(t.shape, value, o.dtype or t.dtype) end)
 
 api.fn(root, "arange", {
   doc = "Numbers from start, below stop, by step. arange(n) counts from 0.",
-  args = { { "start", "number" }, { "stop", "number?" }, { "step", "number?", "default 1" } },
+  args = { { "start", "number", "the first; with nothing behind it, the stop" },
+           { "stop", "number?", "not reached" }, { "step", "number?", "default 1" } },
   opts = { { "dtype", "string", nil, "default i32 for whole numbers, else f32" } },
   returns = "tensor [n]", errors = "a step of 0",
 }, function(start, stop, step, o)
@@ -93,7 +96,8 @@ end)
 
 api.fn(root, "linspace", {
   doc = "n numbers spread evenly from start to stop, both included.",
-  args = { { "start", "number" }, { "stop", "number" }, { "n", "integer" } },
+  args = { { "start", "number", "the first" }, { "stop", "number", "the last" },
+           { "n", "integer", "how many" } },
   opts = { DTYPE }, returns = "tensor [n]", errors = "n below 0",
 }, function(start, stop, n, o)
   if n < 0 then core.raise("SGL_EARG", ("linspace: n must be at least 0, got %s"):format(n)) end
@@ -159,7 +163,8 @@ random("randn", "Normal random numbers, mean 0, variance 1.", normal)
 
 api.fn(root, "randint", {
   doc = "Random integers in [low, high). randint(high, size) counts from 0.",
-  args = { { "low", "integer" }, { "high", "integer|table", "exclusive" },
+  args = { { "low", "integer", "the least; with nothing behind it, the bound, from 0" },
+           { "high", "integer|table", "exclusive" },
            { "size", "integer|table?", "a size or a list" } },
   opts = { { "dtype", "string", "i32", "element type" } },
   returns = "tensor", errors = "high not above low",
@@ -184,7 +189,8 @@ end)
 
 api.fn(root, "randperm", {
   doc = "The numbers 0 to n - 1 in random order.",
-  args = { { "n", "integer" } }, opts = { { "dtype", "string", "i32", "element type" } },
+  args = { { "n", "integer", "how many" } },
+  opts = { { "dtype", "string", "i32", "element type" } },
   returns = "tensor [n]",
 }, function(n, o)
   local keys = uniform48(dims.sizes("randperm", { n }))
@@ -206,7 +212,8 @@ end)
 api.tensor("to", {
   doc = "The values in another element type: f32, f64, f16, bf16, i32, i64, u8 or bool. To "
     .. "integers truncates and saturates.",
-  args = { { "t", "tensor" }, { "dtype", "string" } }, returns = "tensor",
+  args = { { "t", "tensor" }, { "dtype", "string", "bool, u8, i32, i64, f16, bf16, f32 or f64" } },
+  returns = "tensor",
   errors = "an unknown dtype",
 }, cast)
 
@@ -222,7 +229,7 @@ end
 
 api.tensor("type_as", {
   doc = "The values in the element type of another tensor.",
-  args = { { "t", "tensor" }, { "other", "tensor" } }, returns = "tensor",
+  args = { { "t", "tensor" }, { "other", "tensor", "the dtype to take" } }, returns = "tensor",
 }, function(t, other) return cast(t, other.dtype) end)
 
 -- The other makers of tensors (cat, stack, …) are in the same table.

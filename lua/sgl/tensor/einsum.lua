@@ -205,7 +205,8 @@ end
 api.fn(api.root, "einsum", {
   doc = "Sum of products by index names: 'ij,jk->ik' is the matrix product. Names that stand "
     .. "twice in one operand take its diagonal; '...' stands for further dims.",
-  args = { { "equation", "string" }, { "operands", "tensor..." } }, returns = "tensor",
+  args = { { "equation", "string", 'such as "ij,jk->ik"' },
+           { "operands", "tensor...", "one for each part before the arrow" } }, returns = "tensor",
   errors = "an equation that does not fit the operands",
 }, function(equation, list)
   local operands, counts, most, right = parse(equation, list)

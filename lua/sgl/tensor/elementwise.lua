@@ -18,9 +18,9 @@ local ELEMENTWISE = { unary = 1, test = 1, binary = 2, compare = 2, select = 3 }
 local RENAMED = { max = "maximum", min = "minimum" }
 local OPERANDS = {
   { T },
-  { { "t", "tensor|number" }, { "other", "tensor|number|boolean" } },
-  { { "cond", "tensor", "bool" }, { "a", "tensor|number|boolean" },
-    { "b", "tensor|number|boolean" } },
+  { { "t", "tensor|number" }, { "other", "tensor|number|boolean", "of a shape that broadcasts" } },
+  { { "cond", "tensor", "bool" }, { "a", "tensor|number|boolean", "where cond is true" },
+    { "b", "tensor|number|boolean", "where it is false" } },
 }
 
 -- The dtype a number takes beside a tensor of `dtype`.
@@ -61,7 +61,8 @@ end
 
 api.tensor("clamp", {
   doc = "Values below low raised to it, values above high lowered to it; NaN stays.",
-  args = { T, { "low", "number|tensor?" }, { "high", "number|tensor?" } }, returns = "tensor",
+  args = { T, { "low", "number|tensor?", "default: no bound" },
+           { "high", "number|tensor?", "default: no bound" } }, returns = "tensor",
 }, function(t, low, high)
   if low ~= nil then t = t:maximum(low) end
   return high ~= nil and t:minimum(high) or t
@@ -84,7 +85,8 @@ api.tensor("nan_to_num", {
 }, function(t, value) return t:isnan():where(value or 0, t) end)
 api.tensor("lerp", {
   doc = "t + weight * (other - t).",
-  args = { T, { "other", "tensor" }, { "weight", "number|tensor" } }, returns = "tensor",
+  args = { T, { "other", "tensor", "where weight is 1" },
+           { "weight", "number|tensor", "0 gives t, 1 gives other" } }, returns = "tensor",
 }, function(t, other, weight) return t + weight * (other - t) end)
 
 api.tensor("relu", { doc = "max(x, 0).", args = { T }, returns = "tensor" },
@@ -115,7 +117,8 @@ composite("softplus", "log(1 + exp(beta * x)) / beta.", function(x, o)
   return softplus(x * o.beta) / o.beta
 end, { { "beta", "number", 1, "sharpness" } })
 api.tensor("logaddexp", {
-  doc = "log(exp(t) + exp(other)) without overflow.", args = { T, { "other", "tensor" } },
+  doc = "log(exp(t) + exp(other)) without overflow.",
+  args = { T, { "other", "tensor", "of a shape that broadcasts" } },
   returns = "tensor",
 }, function(t, other)
   return (region("logaddexp", { t, other }, function(a, b)
@@ -156,17 +159,18 @@ local TOLERANCE = {
 
 api.tensor("isclose", {
   doc = "True where |t - other| <= atol + rtol * |other|.",
-  args = { T, { "other", "tensor" } }, opts = TOLERANCE, returns = "tensor, bool",
+  args = { T, { "other", "tensor", "what is expected" } }, opts = TOLERANCE,
+  returns = "tensor, bool",
 }, close)
 
 api.tensor("allclose", {
   doc = "Whether all elements are close (a Lua boolean). Not inside sgl.compile.",
-  args = { T, { "other", "tensor" } }, opts = TOLERANCE, returns = "boolean",
+  args = { T, { "other", "tensor", "what is expected" } }, opts = TOLERANCE, returns = "boolean",
 }, function(t, other, o) return close(t, other, o):all():item() end)
 
 api.tensor("equal", {
   doc = "Whether shapes and all elements are equal (a Lua boolean). Not inside sgl.compile.",
-  args = { T, { "other", "tensor" } }, returns = "boolean",
+  args = { T, { "other", "tensor", "of any shape" } }, returns = "boolean",
 }, function(t, other)
   return dims.shape_text(t.shape) == dims.shape_text(other.shape) and t:eq(other):all():item()
 end)
@@ -176,7 +180,7 @@ api.tensor("numel", { doc = "Number of elements.", args = { T }, returns = "inte
 api.tensor("dim", { doc = "Number of dims.", args = { T }, returns = "integer" },
   function(t) return t.ndim end)
 api.tensor("size", {
-  doc = "The sizes as a list, or one of them.", args = { T, { "dim", "integer?" } },
+  doc = "The sizes as a list, or one of them.", args = { T, { "dim", "integer?", "default: all" } },
   returns = "list or integer",
 }, function(t, dim) return dim and t.shape[dims.axis("size", t, dim)] or t.shape end)
 api.tensor("is_floating_point", {

@@ -22,7 +22,7 @@ local function index_dtype(shape)
 end
 
 local T = { "t", "tensor" }
-local DIM = { "dim", "integer" }
+local DIM = { "dim", "integer", "counts from 1, or from the end if negative" }
 local INDEX = { "index", "tensor", "integers from 0" }
 
 api.tensor("index_select", {
@@ -88,7 +88,8 @@ end
 
 api.tensor("scatter_add", {
   doc = "t with src[…] added at position index[…] of a dim, for each element of the index.",
-  args = { T, DIM, INDEX, { "src", "tensor" } }, returns = "tensor",
+  args = { T, DIM, INDEX, { "src", "tensor", "what is added, of the shape of index" } },
+  returns = "tensor",
   errors = "a position outside the dim; shapes that do not fit",
 }, function(t, dim, at, src)
   local axis = dims.axis("scatter_add", t, dim)
@@ -108,7 +109,8 @@ end)
 
 api.tensor("index_add", {
   doc = "t with the slices of src added at the positions of an index along a dim.",
-  args = { T, DIM, INDEX, { "src", "tensor" } }, returns = "tensor",
+  args = { T, DIM, INDEX, { "src", "tensor", "what is added, a slice for each index" } },
+  returns = "tensor",
   errors = "a position outside the dim",
 }, function(t, dim, at, src)
   index.need_integers("index_add", at)
@@ -119,7 +121,7 @@ end)
 api.tensor("bincount", {
   doc = "How often each of 0 to n - 1 stands in the tensor.",
   args = { { "t", "tensor", "integers from 0" },
-           { "n", "integer", within = { 0, math.huge } } },
+           { "n", "integer", "how many counts: above the largest", within = { 0, math.huge } } },
   returns = "tensor i32 [n]", errors = "a value outside",
 }, function(t, n)
   index.need_integers("bincount", t)
@@ -131,7 +133,8 @@ local MASK = { "mask", "tensor", "bool, broadcast to t" }
 
 api.tensor("masked_fill", {
   doc = "t with a value where the mask is true.",
-  args = { T, MASK, { "value", "number|tensor|boolean" } }, returns = "tensor",
+  args = { T, MASK, { "value", "number|tensor|boolean", "put where the mask is true" } },
+  returns = "tensor",
 }, function(t, mask, value)
   if core.is_tensor(value) then value = value:to(t.dtype) end
   return mask:where(value, t)

@@ -12,7 +12,7 @@ local apply, raise = core.apply, core.raise
 local reshape = movement.reshape
 
 local T = { "t", "tensor" }
-local OTHER = { "other", "tensor" }
+local OTHER = { "other", "tensor", "of a size that fits" }
 
 local function dot(a, b)
   return apply("dot", { a, b })
@@ -168,7 +168,8 @@ end
 
 api.tensor("diagonal", {
   doc = "The diagonal of two dims, as the last dim.",
-  args = { T, { "offset", "integer?" }, { "dim1", "integer?", "default 1" },
+  args = { T, { "offset", "integer?", "above 0 upwards; default 0" },
+           { "dim1", "integer?", "default 1" },
            { "dim2", "integer?", "default 2" } },
   returns = "tensor",
 }, function(t, offset, a, b) return diagonal("diagonal", t, offset or 0, a, b) end)

@@ -11,7 +11,7 @@ local dims = require "sgl.tensor.dims"
 local apply, raise = core.apply, core.raise
 
 local T = { "t", "tensor" }
-local DIM = { "dim", "integer" }
+local DIM = { "dim", "integer", "counts from 1, or from the end if negative" }
 local SHAPE = { "size", "integer|table...", "sizes, as arguments or one list" }
 
 local function reshape(t, shape)
@@ -57,7 +57,8 @@ api.alias("flatten", "ravel")
 
 api.tensor("unflatten", {
   doc = "One dim made several; one of the sizes may be -1.",
-  args = { T, DIM, { "sizes", "table" } }, returns = "tensor",
+  args = { T, DIM, { "sizes", "table", "of the parts, one of them may be -1" } },
+  returns = "tensor",
 }, function(t, dim, sizes)
   local shape, axis = t.shape, dims.axis("unflatten", t, dim)
   local known, open, total = 1, nil, shape[axis]
@@ -116,7 +117,8 @@ end)
 
 api.tensor("movedim", {
   doc = "One dim moved to another place, the others keeping their order.",
-  args = { T, { "from", "integer" }, { "to", "integer" } }, returns = "tensor",
+  args = { T, { "from", "integer", "where it is" }, { "to", "integer", "where it goes" } },
+  returns = "tensor",
 }, function(t, from, to)
   from, to = dims.axis("movedim", t, from), dims.axis("movedim", t, to)
   local order = {}
@@ -144,13 +146,15 @@ api.tensor("expand", {
 end)
 
 api.tensor("expand_as", {
-  doc = "Broadcast to the shape of another tensor.", args = { T, { "other", "tensor" } },
+  doc = "Broadcast to the shape of another tensor.",
+  args = { T, { "other", "tensor", "the shape to take" } },
   returns = "tensor",
 }, function(t, other) return apply("broadcast", t, { dims = other.shape }) end)
 
 api.tensor("squeeze", {
   doc = "Dims of size 1 removed: all of them, or those named if their size is 1.",
-  args = { T, { "dim", "integer|table?" } }, returns = "tensor",
+  args = { T, { "dim", "integer|table?", "only these; default: every dim of size 1" } },
+  returns = "tensor",
 }, function(t, dim)
   local shape, result, gone = t.shape, {}, {}
   for _, axis in ipairs(dims.axes("squeeze", t, dim)) do gone[axis] = shape[axis] == 1 end
@@ -171,7 +175,7 @@ api.alias("unsqueeze", "expand_dims")
 
 api.tensor("flip", {
   doc = "Order reversed along dims; all when none are given.",
-  args = { T, { "dims", "integer|table..." } }, returns = "tensor",
+  args = { T, { "dims", "integer|table...", "to turn around" } }, returns = "tensor",
 }, function(t, list)
   local axes = dims.axes("flip", t, dims.rest(list))
   return #axes == 0 and t or apply("flip", t, { dims = axes })
@@ -192,7 +196,8 @@ end
 api.tensor("roll", {
   doc = "Elements shifted along dims; what leaves at the end comes back in front. Without dims "
     .. "the flattened elements are shifted.",
-  args = { T, { "shifts", "integer|table" }, { "dims", "integer|table?" } }, returns = "tensor",
+  args = { T, { "shifts", "integer|table", "by how many places, for each dim" },
+           { "dims", "integer|table?", "default: the elements in row order" } }, returns = "tensor",
 }, function(t, shifts, list)
   if type(shifts) ~= "table" then shifts = { shifts } end
   if list == nil then return reshape(roll_one(t:flatten(), shifts[1], 1), t.shape) end
@@ -223,13 +228,14 @@ end
 for _, name in ipairs { "tile", "repeat_" } do
   api.tensor(name, {
     doc = "The tensor repeated along each dim, counted from the last (`repeat` is a Lua word).",
-    args = { T, { "repeats", "integer|table..." } }, returns = "tensor",
+    args = { T, { "repeats", "integer|table...", "for each dim, from the last" } },
+    returns = "tensor",
   }, function(t, list) return tile(name, t, dims.sizes(name, list)) end)
 end
 
 api.tensor("repeat_interleave", {
   doc = "Each element along a dim repeated n times in place.",
-  args = { T, { "n", "integer", within = { 0, math.huge } },
+  args = { T, { "n", "integer", "how often each comes", within = { 0, math.huge } },
            { "dim", "integer?", "default: the flattened tensor" } },
   returns = "tensor",
 }, function(t, n, dim)
@@ -258,7 +264,8 @@ end)
 
 api.tensor("narrow", {
   doc = "`length` elements of a dim from position `first`.",
-  args = { T, DIM, { "first", "integer", "from 1, or from the end" }, { "length", "integer" } },
+  args = { T, DIM, { "first", "integer", "from 1, or from the end" },
+           { "length", "integer", "how many positions" } },
   returns = "tensor", errors = "a range that leaves the dim",
 }, function(t, dim, first, length)
   local axis = dims.axis("narrow", t, dim)
@@ -282,7 +289,8 @@ end
 
 api.tensor("split", {
   doc = "Parts along a dim: n equal ones, or ones of the sizes in a list.",
-  args = { T, { "parts", "integer|table" }, { "dim", "integer?", "default 1" } },
+  args = { T, { "parts", "integer|table", "how many, or their sizes" },
+           { "dim", "integer?", "default 1" } },
   returns = "tensor, …", errors = "parts that do not add up to the dim",
 }, function(t, parts, dim)
   local axis = dims.axis("split", t, dim or 1)
@@ -306,7 +314,8 @@ end)
 
 api.tensor("chunk", {
   doc = "At most n parts along a dim, of equal size but for a smaller last one.",
-  args = { T, { "n", "integer" }, { "dim", "integer?", "default 1" } }, returns = "tensor, …",
+  args = { T, { "n", "integer", "how many parts" }, { "dim", "integer?", "default 1" } },
+  returns = "tensor, …",
 }, function(t, n, dim)
   local axis = dims.axis("chunk", t, dim or 1)
   if n < 1 then raise("SGL_EARG", ("chunk: n must be at least 1, got %s"):format(n)) end
@@ -386,7 +395,8 @@ end)
 
 api.fn(api.root, "meshgrid", {
   doc = "The grid over vectors: result i holds the values of vector i along dim i.",
-  args = { { "vectors", "tensor..." } }, returns = "tensor, …", errors = "a tensor of another rank",
+  args = { { "vectors", "tensor...", "one for each dim of the result" } }, returns = "tensor, …",
+  errors = "a tensor of another rank",
 }, function(list)
   local sizes, result = {}, {}
   for i, t in ipairs(list) do
@@ -405,7 +415,7 @@ end)
 
 api.tensor("unfold", {
   doc = "Sliding windows of `size` along a dim, `step` apart: a new last dim.",
-  args = { T, DIM, { "size", "integer" }, { "step", "integer?", "default 1" } },
+  args = { T, DIM, { "size", "integer", "of the window" }, { "step", "integer?", "default 1" } },
   returns = "tensor", errors = "a window longer than the dim",
 }, function(t, dim, size, step)
   local axis = dims.axis("unfold", t, dim)

@@ -36,7 +36,7 @@ end)
 
 api.tensor("topk", {
   doc = "The k largest along a dim, in order, and their indices from 0.",
-  args = { T, { "k", "integer" }, DIM },
+  args = { T, { "k", "integer", "how many" }, DIM },
   opts = { { "largest", "boolean", true, "false: the smallest" } }, returns = "values, indices",
   errors = "k above the size of the dim",
 }, function(t, k, dim, o)
@@ -50,7 +50,8 @@ api.tensor("topk", {
 end)
 
 api.tensor("cumsum", {
-  doc = "Running sum along a dim.", args = { T, { "dim", "integer" } },
+  doc = "Running sum along a dim.",
+  args = { T, { "dim", "integer", "counts from 1, or from the end if negative" } },
   opts = { { "reverse", "boolean", false, "from the last element to the first" } },
   returns = "tensor",
 }, function(t, dim, o)
@@ -86,7 +87,9 @@ local function running(t, axis, join, neutral)
 end
 
 api.tensor("cumprod", {
-  doc = "Running product along a dim.", args = { T, { "dim", "integer" } }, returns = "tensor",
+  doc = "Running product along a dim.",
+  args = { T, { "dim", "integer", "counts from 1, or from the end if negative" } },
+  returns = "tensor",
 }, function(t, dim)
   local axis = dims.axis("cumprod", t, dim)
   if t.dtype == "bool" or t.dtype == "u8" then t = t:to("i32") end
@@ -101,7 +104,8 @@ for _, row in ipairs {
 } do
   local name, method, side = row[1], row[3], row[4]
   api.tensor(name, {
-    doc = ("The %s so far along a dim."):format(row[2]), args = { T, { "dim", "integer" } },
+    doc = ("The %s so far along a dim."):format(row[2]),
+    args = { T, { "dim", "integer", "counts from 1, or from the end if negative" } },
     returns = "tensor",
   }, function(t, dim)
     local infinite = side == 1 and -math.huge or math.huge

@@ -15,7 +15,7 @@ local apply, raise, region = core.apply, core.raise, core.region
 
 local T = { "t", "tensor" }
 local DIMS = { "dims", "integer|table?", "default: all" }
-local ONE = { "dim", "integer" }
+local ONE = { "dim", "integer", "counts from 1, or from the end if negative" }
 local KEEP = { "keepdim", "boolean", false, "keep the reduced dims with size 1" }
 
 local function reduce(op, t, axes, keep)
@@ -76,7 +76,8 @@ for _, row in ipairs { { "argmax", "largest" }, { "argmin", "smallest" } } do
   local name = row[1]
   api.tensor(name, {
     doc = ("Index, from 0, of the %s along a dim, or in the flattened tensor."):format(row[2]),
-    args = { T, { "dim", "integer?" } }, opts = { KEEP }, returns = "tensor, i32",
+    args = { T, { "dim", "integer?", "default: all" } },
+    opts = { KEEP }, returns = "tensor, i32",
     errors = "an empty dim",
   }, function(t, dim, o) return position_of(name, t, dim, o.keepdim) end)
 end
@@ -89,7 +90,8 @@ for _, row in ipairs {
   api.tensor(name, {
     doc = ("The %s of all elements; with a dim, the %s along it and their indices from 0. "
       .. "Element by element it is %s."):format(word, word, other),
-    args = { T, { "dim", "integer?" } }, opts = { KEEP }, returns = "tensor, or values, indices",
+    args = { T, { "dim", "integer?", "default: all" } },
+    opts = { KEEP }, returns = "tensor, or values, indices",
     errors = "an empty dim",
   }, function(t, dim, o)
     if not dim then return extreme(value, name, t, dims.axes(name, t), o.keepdim) end
@@ -222,7 +224,8 @@ end)
 
 api.tensor("median", {
   doc = "The lower median of all elements, or along a dim with its indices from 0.",
-  args = { T, { "dim", "integer?" } }, opts = { KEEP }, returns = "tensor, or values, indices",
+  args = { T, { "dim", "integer?", "default: all" } }, opts = { KEEP },
+  returns = "tensor, or values, indices",
   errors = "an empty dim",
 }, function(t, dim, o)
   local from = dim and t or t:flatten()

@@ -1,0 +1,74 @@
+/* api_config.c: the C interface: the configuration file. In this folder because YAML is.
+ *
+ * In:   a file as the Lua side reads it: names with values, lists for sets.
+ * Holds: what the environment or the program set stays; an error leaves the settings before it.
+ */
+#include <string.h>
+#include <unistd.h>
+#include "base/file.h"
+#include "exec/api.h"
+#include "io/yaml.h"
+
+static const char DEFAULT_FILE[] = "sgl.yaml";
+
+static int put_pair(Ctx *cx, const YamlPair *pair)
+{
+    int id = base_knob_find(pair->key, &cx->err);
+    if (id < 0) return id;
+    if (id == KNOB_config)
+        return base_fail(cx, SGL_EKNOB, "a configuration file cannot name another");
+    return base_knob_put(&cx->knobs, (KnobId)id, KNOB_FROM_FILE, pair->key, pair->value, &cx->err);
+}
+
+/* Puts the place before the message. */
+static int at_line(Ctx *cx, const char *path, int line, int code)
+{
+    Err e = cx->err;
+    base_err_clear(&cx->err);
+    base_fail(cx, code, "%s:%d: %.1800s", path, line, e.text);
+    if (*e.hint) base_err_hint(&cx->err, "%s", e.hint);
+    return code;
+}
+
+static int put_file(Ctx *cx, const char *path, const char *text, size_t n)
+{
+    YamlFile y;
+    int code = io_yaml_parse(text, n, &y, &cx->err), line = y.line;
+    for (int i = 0; code == SGL_OK && i < y.pairs.n; i++) {
+        line = y.pairs.at[i].line;
+        code = put_pair(cx, &y.pairs.at[i]);
+    }
+    if (code < 0 && line > 0) at_line(cx, path, line, code);
+    io_yaml_free(&y);
+    return code;
+}
+
+/* The file to read, or NULL: there is none. */
+static const char *find_file(const Ctx *cx, const char *path)
+{
+    if (path) return path;
+    if (cx->knobs.text[KNOB_config]) return cx->knobs.text[KNOB_config];
+    return access(DEFAULT_FILE, F_OK) == 0 ? DEFAULT_FILE : NULL;
+}
+
+int sgl_config_load(sgl_context *cx, const char *path)
+{
+    char *text;
+    size_t n;
+    int code = exec_api_enter(cx);
+    if (code < 0) return code;
+    const char *file = find_file(cx, path), *ending = file ? strrchr(file, '.') : NULL;
+    if (!file) return 0;
+    if (ending && strcmp(ending, ".lua") == 0) {
+        base_fail(cx, SGL_EUNSUP, "%s: a configuration file in Lua needs the interpreter", file);
+        base_err_hint(&cx->err, "write it as YAML, such as %s", DEFAULT_FILE);
+        return SGL_EUNSUP;
+    }
+    code = base_file_read(file, &text, &n, &cx->err);
+    if (code < 0) return code;
+    const Knobs before = cx->knobs;
+    code = put_file(cx, file, text, n);
+    base_mem_free(text);
+    int applied = exec_api_changed(cx, &before);
+    return code < 0 ? code : applied < 0 ? applied : 1;
+}

@@ -121,6 +121,20 @@ describe("a backend", function()
     assert.are.equal("registered\tuninitialized\nSGL_ESTATE\tthe backend 'null' is not enabled\t"
       .. "the setting `enable` names the components that are\nregistered\t0.0\n", out)
   end)
+
+  it("runs no program once it is taken out, and all again when it is back", function()
+    local step = fresh_step()
+    local want = step(x2):tolist()
+    sgl.config.enable = "-cpu"
+    local ok, e = pcall(step, x2)
+    local state = sgl.lifecycle().cpu
+    sgl.config.enable = "all"
+    assert.is_false(ok)
+    assert.are.equal("SGL_ESTATE", e.code)
+    assert.are.equal("uninitialized", state)
+    assert.are.same(want, step(x2):tolist())
+    assert.are.equal("compiled", sgl.lifecycle().cpu)
+  end)
 end)
 
 describe("events", function()

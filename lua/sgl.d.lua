@@ -224,6 +224,14 @@ sgl.chunk = Tensor.chunk
 function Tensor:unbind(dim) end
 sgl.unbind = Tensor.unbind
 
+---Sliding windows of `size` along a dim, `step` apart: a new last dim.
+---@param dim integer counts from 1, or from the end if negative
+---@param size integer of the window
+---@param step? integer default 1
+---@return sgl.Tensor
+function Tensor:unfold(dim, size, step) end
+sgl.unfold = Tensor.unfold
+
 ---Tensors joined along one dim.
 ---@param list table tensors
 ---@param dim? integer default 1
@@ -242,19 +250,21 @@ sgl.concatenate = sgl.cat
 ---@return sgl.Tensor
 function sgl.stack(list, dim) end
 
+---Tensors joined along dim 1, vectors being rows.
+---@param list table tensors
+---@return sgl.Tensor
+function sgl.vstack(list) end
+
+---Tensors joined along dim 2, vectors along their only one.
+---@param list table tensors
+---@return sgl.Tensor
+function sgl.hstack(list) end
+
 ---The grid over vectors: result i holds the values of vector i along dim i.
 ---@param ... sgl.Tensor one for each dim of the result
 ---@return sgl.Tensor # tensor, …
 ---@return sgl.Tensor ...
 function sgl.meshgrid(...) end
-
----Sliding windows of `size` along a dim, `step` apart: a new last dim.
----@param dim integer counts from 1, or from the end if negative
----@param size integer of the window
----@param step? integer default 1
----@return sgl.Tensor
-function Tensor:unfold(dim, size, step) end
-sgl.unfold = Tensor.unfold
 
 ---Negation.
 ---@return sgl.Tensor
@@ -537,6 +547,12 @@ sgl.clamp = Tensor.clamp
 Tensor.clip = Tensor.clamp
 sgl.clip = sgl.clamp
 
+---The remainder of t / other with the sign of t, as C has it; mod (%) has that of other.
+---@param other number|sgl.Tensor of a shape that broadcasts
+---@return sgl.Tensor
+function Tensor:fmod(other) end
+sgl.fmod = Tensor.fmod
+
 ---x * x.
 ---@return sgl.Tensor
 function Tensor:square() end
@@ -756,6 +772,12 @@ function sgl.ones(...) end
 function Tensor:ones_like(o) end
 sgl.ones_like = Tensor.ones_like
 
+Tensor.empty = Tensor.zeros
+sgl.empty = sgl.zeros
+
+Tensor.empty_like = Tensor.zeros_like
+sgl.empty_like = sgl.zeros_like
+
 ---@class sgl.full.Options
 ---@field dtype? string element type; default f32, bool for a boolean
 
@@ -797,6 +819,18 @@ function sgl.arange(start, stop, step, o) end
 ---@param o? sgl.linspace.Options
 ---@return sgl.Tensor # tensor [n]
 function sgl.linspace(start, stop, n, o) end
+
+---@class sgl.logspace.Options
+---@field base? number above 0 (default 10)
+---@field dtype? string element type (default "f32")
+
+---n numbers from base ^ start to base ^ stop, both included, each the same multiple of the one before.
+---@param start number the first exponent
+---@param stop number the last
+---@param n integer how many
+---@param o? sgl.logspace.Options
+---@return sgl.Tensor # tensor [n]
+function sgl.logspace(start, stop, n, o) end
 
 ---@class sgl.eye.Options
 ---@field dtype? string element type (default "f32")
@@ -1221,6 +1255,19 @@ sgl.bmm = Tensor.bmm
 function Tensor:outer(other) end
 sgl.outer = Tensor.outer
 
+---Cross product of vectors of three components along a dim.
+---@param other sgl.Tensor of a size that fits
+---@param dim? integer default -1
+---@return sgl.Tensor
+function Tensor:cross(other, dim) end
+sgl.cross = Tensor.cross
+
+---Kronecker product: every element of t times all of the other tensor, in its place.
+---@param other sgl.Tensor of any shape
+---@return sgl.Tensor
+function Tensor:kron(other) end
+sgl.kron = Tensor.kron
+
 ---The lower triangle; 0 above the diagonal.
 ---@param diagonal? integer 0: the main one; above it positive
 ---@return sgl.Tensor
@@ -1290,6 +1337,17 @@ sgl.sort = Tensor.sort
 ---@return sgl.Tensor
 function Tensor:topk(k, dim, o) end
 sgl.topk = Tensor.topk
+
+---@class sgl.quantile.Options
+---@field keepdim? boolean keep the reduced dim with size 1 (default false)
+
+---The value below which a share q of the elements lies, between two elements on the line that joins them; NaN where there is one.
+---@param q number in [0, 1]
+---@param dim? integer default: all
+---@param o? sgl.quantile.Options
+---@return sgl.Tensor
+function Tensor:quantile(q, dim, o) end
+sgl.quantile = Tensor.quantile
 
 ---@class sgl.cumsum.Options
 ---@field reverse? boolean from the last element to the first (default false)

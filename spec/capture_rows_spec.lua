@@ -32,6 +32,18 @@ local function wrap_from_before()
 end
 
 local co, wrapped = coroutine_from_before(), wrap_from_before()
+local relu, wrap = sgl.nn.ReLU, coroutine.wrap
+local letters = ("ab"):gmatch "."
+
+-- Calls fn in a branch that is taken, or in each step of a scan.
+local function when(x, fn) sgl.cond(x:gt(0):all(), fn, function() end) end
+local function repeated(x, fn)
+  return (sgl.scan(function(sum, v)
+    fn()
+    return sum + v
+  end, 0.0, x))
+end
+
 local file = assert(io.open(support.root .. "README.md"))
 
 -- What the row says: "ok", the code of a break, or that of an error that Lua raises outside too.
@@ -146,6 +158,37 @@ local ROWS = {
   { "B-RESUME", function(x) for _ in wrapped, x do break end end },
   { "B-ORDER", function(x) local v = { 2, 1 } table.sort(v, function() return x:gt(0) end) end },
   { "B-ORDER", function(x) return setmetatable({}, { __le = function() return -x end }) <= 1 end },
+  { "B-RESUME", function(x) return x * #letters() end },
+  { "ok", function(x) local s = "" for c in ("ab"):gmatch "." do s = s .. c end return x * #s end },
+  -- what is recorded once, but runs as often as the values say
+  { "B-BLOCK", function(x) local k = 1 when(x, function() k = 2 end) return x * k end },
+  { "B-BLOCK", function(x) local k = x when(x, function() k = x * 2 end) return k end },
+  { "B-BLOCK", function(x) local t = {} when(x, function() t.k = 1 end) return x end },
+  { "B-BLOCK", function(x) local t = {} when(x, function() t[1] = 1 end) return x end },
+  { "B-BLOCK", function(x) local t = {} when(x, function() t[key] = 1 end) return x end },
+  { "B-BLOCK", function(x) local t = {} when(x, function() rawset(t, 1, 1) end) return x end },
+  { "B-BLOCK", function(x) local t = {} when(x, function() setmetatable(t) end) end },
+  { "B-BLOCK", function(x) local t = {} repeated(x, function() table.insert(t, 1) end) end },
+  { "B-BLOCK", function(x) local t = { 1 } repeated(x, function() table.sort(t) end) return x end },
+  { "B-BLOCK", function(x) local n = 0 repeated(x, function() n = n + 1 end) return x * n end },
+  { "B-BLOCK", function(x) local f = wrap(check) repeated(x, function() f(1) end) end },
+  { "B-BLOCK", function(x) local f = ("a"):gmatch "." repeated(x, function() f() end) end },
+  { "B-BLOCK", function(x) local d = relu() when(x, function() d:eval() end) end },
+  { "B-BLOCK", function(x) local t = {} pcall(when, x, function() t.k = 1 end) end },
+  { "B-BLOCK", function(x) when(x, function() local t = x when(x, function() t = 1 end) end) end },
+  { "B-WRITE", function(x) when(x, function() number = 1 end) end },
+  { "B-WRITE", function(x) when(x, function() old.k = 1 end) end },
+  { "ok", function(x) return repeated(x, function() local n = 0 n = n + 1 return n end) end },
+  { "ok", function(x) local n = 1 when(x, function() end) n = n + 1 return x * n end },
+  { "ok", function(x)
+    when(x, function()
+      local t, f = { 1 }, coroutine.wrap(function() coroutine.yield(1) end)
+      table.insert(t, f())
+      when(x, function() local u = {} u[1] = #t end)
+      t.k = 1
+    end)
+    return x
+  end },
   { "ok", function(x, ...) local n = select("#", ...) return x * n * class.any end },
 }
 

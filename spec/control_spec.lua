@@ -216,16 +216,27 @@ describe("sgl.cond", function()
     assert.is_truthy(e.message:find("and i32[4] (line", 1, true))
   end)
 
-  it("shows the first key that one branch alone has, in either", function()
+  it("shows which key only one of two tables has", function()
     local function message(a, b)
-      return error_of(sgl.compile(function(p)
-        return sgl.cond(p, function() return a end, function() return b end)
-      end), bool(true)).message:gsub(" %(line %d+%)", "")
+      return error_of(sgl.compile(function(p, x)
+        return sgl.cond(p, function() return a(x) end, function() return b(x) end)
+      end), bool(true), sgl.ones(4)).message:gsub(" %(line %d+%)", "")
     end
-    assert.are.equal("cond: the branches differ in result 1.a: i32[] and nothing",
-      (message({ a = 1, b = 2 }, { b = 2 })))
-    assert.are.equal("cond: the branches differ in result 1.b[2]: nothing and i32[]",
-      (message({ b = { 1 } }, { b = { 1, 2 } })))
+    local function only_a(x) return { a = x } end
+    local function only_b(x) return { b = x } end
+    local function either_key(x) return { a = x, b = x } end
+    local function two(x) return { x, { x } } end
+    for _, row in ipairs {
+      { only_a, only_b, "1.a: f32[4] and nothing" },
+      { only_b, only_a, "1.b: f32[4] and nothing" },
+      { only_b, either_key, "1.a: nothing and f32[4]" },
+      { either_key, only_b, "1.a: f32[4] and nothing" },
+      { two, function(x) return { x } end, "1.2: a table and nothing" },
+      { two, function(x) return { x, x } end, "1.2: a table and f32[4]" },
+    } do
+      assert.are.equal("cond: the branches differ in result " .. row[3],
+        (message(row[1], row[2])))
+    end
   end)
 
   it("refuses what is no tensor, and a table in itself, with what can stand there", function()
@@ -260,11 +271,11 @@ describe("sgl.cond", function()
   end)
 
   it("says that a tensor of a branch belongs there", function()
+    local kept
     local e = error_of(sgl.compile(function(p, x)
-      local kept
       sgl.cond(p, function() kept = x * 2 end, function() end)
       return kept + 1
-    end), bool(true), sgl.ones(1))
+    end, { effects = "once" }), bool(true), sgl.ones(1))
     assert.are.equal("SGL_ESTATE", e.code)
   end)
 end)
@@ -307,6 +318,23 @@ describe("sgl.scan", function()
     end, sgl.zeros(0, 2))
     assert.are.same({ 1.0, 1.0 }, c:tolist())
     assert.are.same({ 0 }, y.shape)
+  end)
+
+  it("of no steps assigns nothing and draws no random number", function()
+    local count = sgl.tensor(0)
+    both(function(x)
+      local c, y = sgl.scan(function(c, v)
+        count:assign(count + 1)
+        return c + sgl.rand(2) * v, { count * 1, n = v }
+      end, sgl.ones(2), x)
+      return c, y[1], y.n, count + 0
+    end, sgl.zeros(0, 2))
+    assert.are.equal(0, count:item())
+    sgl.seed(3)
+    local first = sgl.rand(1):item()
+    sgl.seed(3)
+    sgl.scan(function(c) return c + sgl.rand(1), c end, sgl.ones(1), 0)
+    assert.are.equal(first, sgl.rand(1):item())
   end)
 
   it("has the gradients that finite differences give, for carry, xs and captures", function()
@@ -455,6 +483,15 @@ describe("sgl.scan", function()
       true), e.message)
   end)
 
+  it("says when xs have nothing to go through", function()
+    for _, wrap in ipairs { function(g) return g end, sgl.compile } do
+      local e = error_of(wrap(function(x)
+        return (sgl.scan(function(c, v) return c + v[1] end, 0.0, { x, x:sum() }))
+      end), sgl.ones(3))
+      assert.are.equal("scan: xs must have a dim to go through, got f32[]", e.message)
+    end
+  end)
+
   it("says when xs have different lengths", function()
     local e = error_of(sgl.compile(function(a, b)
       return sgl.scan(function(_, x) return nil, x end, nil, { a, b })
@@ -535,6 +572,9 @@ describe("sgl.loop", function()
   it("needs max", function()
     local e = error_of(sgl.loop, function() return true end, function(s) return s end, 1)
     assert.are.equal("loop: 'max' must say how many steps are possible at most", e.message)
+    e = error_of(sgl.loop, function() return true end, function(s) return s end, 1,
+      { max = 1 << 31 })
+    assert.are.equal("loop: 'max' must be at most 2147483647, got 2147483648", e.message)
   end)
 
   it("refuses a condition that is not a single bool", function()

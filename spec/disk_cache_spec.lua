@@ -449,6 +449,20 @@ describe("the folder of programs", function()
     assert.are.equal(1, #files())
   end)
 
+  it("holds no programs of symbolic sizes, of which there may be one a combination", function()
+    local function step(options)
+      local f <close> = sgl.compile(function(x) return (x * 2):tanh():sum() end, options)
+      for n = 1, 3 do f(sgl.ones(n):realize()) end
+    end
+    sgl.config.cache_dir = ""
+    for n = 1, 3 do sgl.ones(n):realize() end
+    sgl.config.cache_dir = folder
+    step { inputs = { sgl.spec { sgl.dim "kept" } } }
+    assert.are.equal(0, #files())
+    step {}
+    assert.are.equal(3, #files())
+  end)
+
   it("that cannot be made or written costs no result", function()
     write(folder, "a file where the folder should be")
     local want, first = train()

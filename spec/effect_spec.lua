@@ -91,6 +91,18 @@ describe("sgl.print", function()
     assert.are.equal(9, #lines)
   end)
 
+  it("prints and asserts nothing in a scan of no steps", function()
+    local function f(x)
+      return sgl.scan(function(c, v)
+        sgl.print("a step")
+        sgl.assert(c:lt(0), "a step")
+        return c + v, c
+      end, 0.0, x)
+    end
+    assert.are.same({}, lines_of(f, sgl.zeros(0)))
+    assert.are.same({}, lines_of(sgl.compile(f), sgl.zeros(0)))
+  end)
+
   it("prints once where the gradient computes a block again", function()
     local f = sgl.compile(function(x)
       local y = sgl.scan(function(c) sgl.print("once a step") return c:sin() end, x, 2)

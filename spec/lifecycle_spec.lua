@@ -323,12 +323,15 @@ describe("a callback", function()
     assert.are.equal(1, calls)
   end)
 
-  it("leaves the error alone that ends its <close> variable", function()
-    local e = support.error_of(function()
-      local scoped <close> = sgl.on("compile_end", function() end)
-      error(scoped.event, 0)
+  it("is off after a block that an error left, and the error is the user's", function()
+    local scoped
+    local fine, e = pcall(function()
+      local listener <close> = sgl.on("compile_end", function() end)
+      scoped = listener
+      error("mine", 0)
     end)
-    assert.are.equal("compile_end", e)
+    assert.are.same({ false, "mine" }, { fine, e })
+    assert.matches("off%)$", tostring(scoped))
   end)
 
   it("that fails with anything is counted, and those behind it are called", function()
@@ -394,6 +397,24 @@ describe("a callback", function()
     assert.matches("3\t3\t3\n$", out)
   end)
 
+  it("may raise anything: it is counted, and the others are told", function()
+    local function bomb() error "in a metamethod" end
+    for _, raised in ipairs { "text", 3, true, {}, print, setmetatable({}, { __tostring = bomb }),
+                              setmetatable({}, { __tostring = function() return 1 end }),
+                              setmetatable({}, { __index = bomb, __name = "odd" }) } do
+      local told = 0
+      local fails <close> = sgl.on("compile_end", function() error(raised) end)
+      local other <close> = sgl.on("compile_end", function() told = told + 1 end)
+      fresh_step()(x2)
+      assert.are.equal(1, fails.errors)
+      assert.is_true(type(raised) == "string" or rawequal(raised, fails.last_error))
+      assert.are.same({ 1, 1 }, { told, other.calls })
+    end
+    local fails <close> = sgl.on("compile_end", function() coroutine.yield() end)
+    fresh_step()(x2)
+    assert.are.equal(1, fails.errors)
+  end)
+
   it("may use the engine, and what it causes is told afterwards", function()
     local sums, depth, deepest = {}, 0, 0
     local listener = sgl.on("compile_end", function(e)
@@ -408,6 +429,35 @@ describe("a callback", function()
     listener:off()
     assert.are.same({ 4.5, 6.0 }, { sums[1], sums[2] })
     assert.are.equal(1, deepest)
+  end)
+
+  it("cannot multiply without end, whatever it causes", function()
+    local out = support.script [[
+      local sgl = require "sgl"
+      local two, calls = sgl.ones(2):realize(), 0
+      local function busy()
+        calls = calls + 1
+        pcall(sgl.compile(function(x)
+          if calls % 2 == 0 then error "no" end
+          return x * calls
+        end), two)
+      end
+      for _, kind in ipairs { "capture_start", "capture_end", "compile_end", "callback_error" } do
+        sgl.on(kind, busy)
+      end
+      for i = 1, 12 do sgl.compile(function(x) return x + i end)(two) end
+      print(calls)
+      local hooked = 0
+      local hook = sgl.on_graph_capture(function()
+        hooked = hooked + 1
+        sgl.compile(function(x) return x - hooked end)(two)
+      end)
+      sgl.compile(function(x) return x / 3 end)(two)
+      print(hooked > 0 and hook.errors)
+    ]]
+    local calls, errors = out:match "^(%d+)\n(%d+)\n$"
+    assert.is_true(tonumber(calls) < 1000, out)
+    assert.are.equal("0", errors)
   end)
 
   it("may close the tensor whose reading woke it", function()
@@ -451,9 +501,9 @@ describe("on_graph_capture", function()
     local got, order = {}, {}
     local x = sgl.ones(2, 3)
     local listener <close> = sgl.on_graph_capture(function(graph, inputs)
-      got[#got + 1] = { graph = graph, inputs = inputs, ready = #sgl.events "compile_end" }
+      got[#got + 1] = { graph = graph, inputs = inputs, ready = sgl.counters().compile_end.count }
     end)
-    local before = #sgl.events "compile_end"
+    local before = sgl.counters().compile_end.count
     local f = sgl.compile(function(a, k, b) return (a.w * k):matmul(b):sum() end)
     f({ w = x }, 2, sgl.ones(3, 2))
     f({ w = x }, 3, sgl.ones(3, 2))                     -- no capture

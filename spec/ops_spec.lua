@@ -120,12 +120,17 @@ local function check_gradient(op, case, which, graph, inputs, gradient)
   end
 end
 
-local function check_gradients(op, case)
-  local args = cases.sample(op, case, "f64")
-  local wrt = {}
+-- Arguments of the case, and the numbers of those that have that dtype.
+local function sample_floats(op, case, dtype)
+  local args, wrt = cases.sample(op, case, dtype), {}
   for i, t in ipairs(args) do
-    if t.dtype == "f64" then wrt[#wrt + 1] = i end
+    if t.dtype == dtype then wrt[#wrt + 1] = i end
   end
+  return args, wrt
+end
+
+local function check_gradients(op, case)
+  local args, wrt = sample_floats(op, case, "f64")
   local graph, inputs = loss_graph(case, args, "f64")
   if not graph or #wrt == 0 then return end
   local gradients = graph:grad(1, wrt):eval(inputs)
@@ -144,11 +149,7 @@ end
 -- The gradient's own graph on the CPU, in f32, against its reference: 1e-5 of the largest element,
 -- because terms of a gradient cancel (1 - tanh² and the like).
 local function check_gradient_on_cpu(op, case)
-  local args = cases.sample(op, case, "f32")
-  local wrt = {}
-  for i, t in ipairs(args) do
-    if t.dtype == "f32" then wrt[#wrt + 1] = i end
-  end
+  local args, wrt = sample_floats(op, case, "f32")
   local graph, inputs = loss_graph(case, args, "f32")
   if not graph or #wrt == 0 then return end
   local gradient = graph:grad(1, wrt)

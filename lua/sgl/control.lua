@@ -13,6 +13,8 @@ local tree = require "sgl.tree"
 local root, raise = api.root, core.raise
 local unpack = table.unpack
 
+local MOST_STEPS = 0x7fffffff           -- steps are counted in i32
+
 -- Handles of their own, so that writing to one leaves the tensor it came from.
 local function copies(list)
   local result = {}
@@ -108,7 +110,11 @@ local function length_of(xs, leaves)
     return xs
   end
   for _, x in ipairs(leaves) do
-    if x.ndim == 0 or x.shape[1] ~= leaves[1].shape[1] then
+    if x.ndim == 0 then
+      raise("SGL_ESHAPE", ("scan: xs must have a dim to go through, got %s"):format(
+        api.describe(x)), "what each step needs whole is read from outside, as an upvalue")
+    end
+    if x.shape[1] ~= leaves[1].shape[1] then
       raise("SGL_ESHAPE", ("scan: xs must share their first dim, got %s and %s"):format(
         api.describe(leaves[1]), api.describe(x)))
     end
@@ -135,13 +141,21 @@ local function scan_called(step, carry, xs, n, reverse)
   return copies(carry), ys
 end
 
--- No step tells what y would be: one over zeros does.
-local function empty_ys(step, carry, xs)
-  local slices = {}
-  for i, x in ipairs(xs) do slices[i] = core.full({ unpack(x.shape, 2) }, 0, x.dtype) end
-  local _, y = step(carry, slices)
-  for i, v in ipairs(y) do y[i] = core.full({ 0, unpack(v.shape) }, 0, v.dtype) end
-  return y
+-- No step tells what y would be: one over zeros does, recorded and never run, so that what it
+-- prints and assigns does not happen.
+local function empty_ys(step, carry, xs, fn)
+  local leaves, ys = { unpack(carry) }, {}
+  for _, x in ipairs(xs) do
+    leaves[#leaves + 1] = core.full({ unpack(x.shape, 2) }, 0, x.dtype)
+  end
+  core.capture(function(...)
+    local all = { ... }
+    local _, y = step({ unpack(all, 1, #carry) }, { unpack(all, #carry + 1) })
+    for i, v in ipairs(y) do ys[i] = { shape = { 0, unpack(v.shape) }, dtype = v.dtype } end
+    return {}
+  end, leaves, nil, fn)
+  for i, y in ipairs(ys) do ys[i] = core.full(y.shape, 0, y.dtype) end
+  return ys
 end
 
 local function scan_captured(step, carry, xs, n, reverse, fn)
@@ -175,7 +189,7 @@ api.fn(root, "scan", {
   end
   local run = core.capturing() and scan_captured or scan_called
   local last, ys = run(step, carry, slices, n, o.reverse, fn)
-  if not y_plan then ys = empty_ys(step, carry, slices) end
+  if not y_plan then ys = empty_ys(step, carry, slices, fn) end
   return (tree.rebuild(carry_plan, last)), (tree.rebuild(y_plan, ys))
 end)
 
@@ -194,6 +208,9 @@ api.fn(root, "loop", {
   if not o.max or o.max < 0 then
     raise("SGL_EARG", "loop: 'max' must say how many steps are possible at most",
       "sgl.loop(cond_fn, body_fn, init, { max = 100 })")
+  end
+  if o.max > MOST_STEPS then
+    raise("SGL_EARG", ("loop: 'max' must be at most %d, got %d"):format(MOST_STEPS, o.max))
   end
   local state = {}
   local plan = tree.flatten("loop", init, state)

@@ -8,7 +8,7 @@
 local api = require "sgl.api"
 local core = require "sgl.core"
 
-local raise = core.raise
+local raise, warn = core.raise, warn    -- a script may replace the global
 
 local GRAPH = "graph_capture"
 local listeners = {}                    -- by event: a list; replaced, never changed
@@ -19,14 +19,19 @@ local function place_of(fn)
   return info.short_src, info.linedefined
 end
 
+-- What was raised as text; its metamethods may raise in turn.
+local function reason_of(e)
+  local ok, text = pcall(tostring, e)
+  return ok and text or ("an error object (%s) without a text"):format(type(e))
+end
+
 local function failed(listener, e)
-  if type(e) == "table" and e.code == "SGL_EINTR" then
+  if type(e) == "table" and rawget(e, "code") == "SGL_EINTR" then
     core.callback_interrupted()
     return
   end
   local file, line = place_of(listener.fn)
-  local told, reason = pcall(tostring, e)
-  if not told then reason = "an error whose __tostring fails" end
+  local reason = reason_of(e)
   listener.errors, listener.last_error = listener.errors + 1, e
   if listener.errors == 1 then
     warn(("sgl: the callback for '%s' at %s:%d failed: %s"):format(listener.event, file, line,
@@ -94,7 +99,8 @@ api.method(Listener, "off", {
 end)
 
 api.method(Listener, "close", { doc = "The same as off." }, Listener.off)
-function Listener:__close() self:off() end
+-- Lua passes the error that ends the block, which is none of off's arguments.
+function Listener.__close(listener) listener:off() end
 
 api.strict(Listener, "a listener", { "event", "calls", "errors", "last_error" })
 

@@ -7,7 +7,8 @@ local core = require "sgl.core"
 
 for _, part in ipairs {
   "shape",       -- how shapes print and compare
-  "movement",    -- reshape, permute, expand, split, cat, …
+  "movement",    -- reshape, permute, expand, split, …
+  "join",        -- cat, stack, meshgrid
   "elementwise", -- the op table, clamp, activations, comparisons of whole tensors
   "create",      -- zeros, arange, rand, …
   "index",       -- t[key]

@@ -73,10 +73,11 @@ local function kind(plan)
   return plan.leaf and plan.type or plan.items and "a table" or "nil"
 end
 
-local function by_key(plan)
-  local map = {}
-  for _, item in ipairs(plan.items or {}) do map[item[1]] = item[2] end
-  return map
+local function has_key(items, key)
+  for _, item in ipairs(items) do
+    if item[1] == key then return true end
+  end
+  return false
 end
 
 --- nil if two plans have the same tables and types, else the first place where they differ and
@@ -84,18 +85,16 @@ end
 function tree.difference(a, b, place)
   place = place or ""
   if kind(a) ~= kind(b) then return place, kind(a), kind(b) end
-  local in_a, in_b = by_key(a), by_key(b)
-  for _, plan in ipairs { a, b } do
-    for _, item in ipairs(plan.items or {}) do
-      local key = item[1]
-      local here = (type(key) == "string" and "%s.%s" or "%s[%s]"):format(place, key)
-      local x, y = in_a[key], in_b[key]
-      if not x or not y then
-        return here, x and kind(x) or "nothing", y and kind(y) or "nothing"
-      end
-      local at, is, other = tree.difference(x, y, here)
-      if at then return at, is, other end
+  local n = math.max(#(a.items or {}), #(b.items or {}))
+  for i = 1, n do
+    local x, y = a.items[i], b.items[i]
+    if x and not has_key(b.items, x[1]) then
+      return ("%s.%s"):format(place, x[1]), kind(x[2]), "nothing"
+    elseif y and not has_key(a.items, y[1]) then
+      return ("%s.%s"):format(place, y[1]), "nothing", kind(y[2])
     end
+    local at, is, other = tree.difference(x[2], y[2], ("%s.%s"):format(place, x[1]))
+    if at then return at, is, other end
   end
   return nil
 end

@@ -49,13 +49,14 @@ local SECTIONS = {
   { "The tensor", "native.lua:sgl.Tensor" },
   { "Making tensors", "tensor/create.lua" },
   { "Element by element", "tensor/elementwise.lua" },
-  { "Shape and order of elements", "tensor/movement.lua", "tensor/pad.lua" },
+  { "Shape and order of elements", "tensor/movement.lua", "tensor/join.lua", "tensor/pad.lua" },
   { "Reading and choosing elements", "tensor/gather.lua", intro = KEYS },
   { "Reductions", "tensor/reduce.lua" },
   { "Matrices", "tensor/linalg.lua", "tensor/einsum.lua" },
   { "Sorting and running totals", "tensor/order.lua" },
   { "Gradients, random numbers, memory", "init.lua" },
-  { "Compiled steps", "compile.lua" },
+  { "Compiled steps", "compile.lua", "coverage.lua" },
+  { "Sizes that change", "dynamic.lua" },
   { "Control flow, prints and checks in a step", "control.lua", "effect.lua" },
   { "Graphs", "graph.lua", "native.lua:sgl.Graph" },
   { "Saving and loading", "save.lua" },
@@ -68,6 +69,8 @@ local SECTIONS = {
   { "Learning rates", "optim/schedule.lua" },
   { "Data", "data/dataset.lua", "data/csv.lua", "data/idx.lua", "data/text.lua",
     "data/safetensors.lua", "data/iterator.lua" },
+  { "Settings and caches", "config.lua", "cache.lua" },
+  { "Events", "events.lua" },
 }
 
 local function key_of(row)

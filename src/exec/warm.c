@@ -20,7 +20,8 @@
 
 bool exec_warm_wanted(const Graph *g)
 {
-    return g->nodes.n >= g->cx->knobs.value[KNOB_cache_min_nodes] && exec_disk_folder(g->cx);
+    return !g->bound && g->nodes.n >= g->cx->knobs.value[KNOB_cache_min_nodes] &&
+           exec_disk_folder(g->cx);
 }
 
 bool exec_warm_key(const Graph *g, Str *key)

@@ -9,7 +9,8 @@
 #define SGL_EXEC_WARM_H
 #include "exec/program.h"
 
-bool exec_warm_wanted(const Graph *g);           /* is it worth a look at the disk? */
+/* Is it worth a look at the disk? Not for one of many combinations of sizes. */
+bool exec_warm_wanted(const Graph *g);
 /* All that the entry depends on. False: no memory. */
 bool exec_warm_key(const Graph *g, Str *key);
 /* NULL: there is no entry, or not a good one; g is as before. Else g is below the schedule's graph,

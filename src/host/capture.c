@@ -22,7 +22,8 @@ static void tell_end(const Capture *c)
 void host_capture_off(lua_State *L, Capture *c)
 {
     if (c->host->capture != c) return;
-    if (!c->outer) host_watch_off(L, &c->watch);
+    if (c->outer) host_capture_step(c)->watch.since = c->since;
+    else host_watch_off(L, &c->watch);
     if (!c->outer) tell_end(c);
     c->host->capture = c->outer;
     Tensor *ring = &c->trace.handles;

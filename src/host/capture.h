@@ -40,6 +40,7 @@ typedef struct Capture {
     Host *host;
     struct Capture *outer;     /* of a block: the capture around it; NULL: a step */
     bool repeats;              /* a block that may run several times */
+    uint64_t since;            /* of a block: the Watch's outside */
     VEC(BlockInput) inputs;    /* of a block, by number of the input */
     VEC(Node *) results;       /* of a block */
     Node *effect;              /* the last print or assert; NULL: none */

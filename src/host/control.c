@@ -87,6 +87,9 @@ static int block_call(lua_State *L)
     lua_settop(L, 2);
     lua_toclose(L, 1);
     h->capture = c;
+    Watch *w = &host_capture_step(c)->watch;
+    c->since = w->since;
+    w->since = w->born;
     luaL_checkstack(L, nargs + LUA_MINSTACK, "too many arguments");
     for (int i = 0; i < nargs; i++)
         host_tensor_bind(host_tensor_new(L, h), &c->trace, c->inputs.at[i].input);

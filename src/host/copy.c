@@ -121,6 +121,7 @@ Graph *host_copy_whole(const Graph *from)
     uint8_t *mark = base_mem_zero(from->nodes.n + 1, 1);
     Node **made = base_mem_zero(from->nodes.n + 1, sizeof *made);
     int status = mark && made ? SGL_OK : SGL_ENOMEM;
+    if (to) to->bound = from->bound;
     if (to && status == SGL_OK) status = copy_all(from, to, mark, made);
     base_mem_free(mark);
     base_mem_free(made);

@@ -3,27 +3,31 @@
  * In:    events from below, as they happen; events that Lua reports (core.event).
  * Out:   calls of the function given to core.listen, one event table each.
  * Holds: an event that is queued while another is told waits for the next flush, so a callback that
- *        causes events cannot keep a flush going. What does not fit into the queue is counted.
+ *        causes events cannot keep a flush going. What such an event causes in turn is not told to
+ *        callbacks, nor a capture inside the graph hook to that, or they could multiply without
+ *        end. What does not fit into the queue is counted.
  */
 #include "host/events.h"
 #include <string.h>
 #include "exec/lifecycle.h"
 #include "host/graph.h"
 
-enum { QUEUE_MAX = 1 << 16, SPARE_MAX = 64 };
+enum { QUEUE_MAX = 1 << 16, SPARE_MAX = 64, DEPTH_MAX = 1 };
 
 /* Their addresses are keys in the registry. */
 static const char LISTENER, GRAPH_HOOK;
 
 typedef struct Queued {
     int table; /* the reporter's own table in the registry, or LUA_NOREF */
+    int depth; /* 0, or one more than that of the event whose callback caused it */
     ObsRecord record;
 } Queued;
 
 typedef struct Events {
     int sink;
     int table; /* that of the event that Lua is reporting now, or LUA_NOREF */
-    bool telling, hooked;
+    bool telling, hooked, in_hook;
+    int depth;        /* that of events which happen now */
     bool interrupted; /* a callback ended with the Ctrl-C that is meant for the script */
     int64_t dropped;
     VEC(Queued *) queue, spare;
@@ -43,6 +47,7 @@ static void queued_free(Events *ev, Queued *q)
 static void on_event(void *arg, const ObsEvent *e)
 {
     Events *ev = arg;
+    if (ev->depth > DEPTH_MAX) return;
     Queued *q = queued_new(ev);
     if (!q || !vec_push(&ev->queue, q)) {
         base_mem_free(q);
@@ -51,6 +56,7 @@ static void on_event(void *arg, const ObsEvent *e)
     }
     obs_record(&q->record, e);
     q->table = ev->table;
+    q->depth = ev->depth;
     ev->table = LUA_NOREF;
 }
 
@@ -174,8 +180,9 @@ static void call_protected(lua_State *L, Events *ev, int nargs)
 static int tell(lua_State *L)
 {
     const Host *h = lua_touserdata(L, 1);
-    const Events *ev = h->events;
+    Events *ev = h->events;
     for (int i = 0, n = (int)lua_tointeger(L, 2); i < n; i++) {
+        ev->depth = ev->queue.at[i]->depth + 1;
         if (lua_rawgetp(L, LUA_REGISTRYINDEX, &LISTENER) != LUA_TFUNCTION) return 0;
         push_event(L, &ev->queue.at[i]->record.event, ev->queue.at[i]->table);
         lua_call(L, 1, 0);
@@ -194,6 +201,7 @@ void host_events_flush(lua_State *L, Host *h)
     lua_pushinteger(L, n);
     call_protected(L, ev, 2);
     ev->telling = false;
+    ev->depth = 0;
     for (int i = 0; i < n; i++) {
         luaL_unref(L, LUA_REGISTRYINDEX, ev->queue.at[i]->table);
         queued_free(ev, ev->queue.at[i]);
@@ -218,13 +226,15 @@ static int tell_graph(lua_State *L)
 void host_events_graph(lua_State *L, Host *h, const Graph *g, int inputs)
 {
     Events *ev = h->events;
-    if (!ev->hooked || !lua_checkstack(L, 8)) return;
+    if (!ev->hooked || ev->in_hook || !lua_checkstack(L, 8)) return;
     int list = lua_absindex(L, inputs);
     lua_pushcfunction(L, tell_graph);
     lua_pushlightuserdata(L, h);
     lua_pushlightuserdata(L, (void *)(uintptr_t)g);
     lua_pushvalue(L, list);
+    ev->in_hook = true;
     call_protected(L, ev, 3);
+    ev->in_hook = false;
 }
 
 /* The kind whose name is at arg; raises with the nearest. */

@@ -32,7 +32,7 @@ static void *allocate(void *ud, void *at, size_t old, size_t new)
     bool object = !at && p &&
                   (old == LUA_TTABLE || old == LUA_TFUNCTION || old == TAG_UPVALUE ||
                    old == LUA_TTHREAD || old == LUA_TUSERDATA);
-    if (object && !base_map_set(&w->fresh, (uintptr_t)p, 1)) w->failed = true;
+    if (object && !base_map_set(&w->fresh, (uintptr_t)p, w->born++)) w->failed = true;
     return p;
 }
 

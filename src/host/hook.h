@@ -35,7 +35,8 @@ typedef struct Watch {
     void *alloc_data;
     lua_Hook old_hook;
     int old_mask, old_count;
-    Map fresh;             /* addresses of objects born since it began */
+    Map fresh;             /* addresses of objects born since it began, with their numbers */
+    uint64_t born, since;  /* how many; those before number `since` are older than the block */
     Map internal;          /* tables of the library */
     Map frame_of, code_of; /* CallInfo: index in frames; first instruction: index in codes */
     VEC(Frame) frames;
@@ -68,8 +69,12 @@ void host_hook_thread(lua_State *L, Watch *w, lua_State *thread);
 bool host_hook_constant(lua_State *L, lua_Debug *ar, Watch *w, Frame *f, int i);
 
 /* hook_read.c: tables that are read and written */
+/* What it breaks to change an object now: it is older than the step, or than the innermost block;
+ * BREAK_COUNT: nothing. */
+Break host_watch_change(const Watch *w, const void *p);
 bool host_watch_fresh(const Watch *w, const void *p);
 bool host_watch_old(lua_State *L, const Watch *w, const Frame *f, int at);
+Break host_watch_write(lua_State *L, const Watch *w, const Frame *f, int at);
 void host_watch_own(lua_State *L, Watch *w, int table, int value); /* value: 0, the table itself */
 void host_watch_read(lua_State *L, Watch *w, const Frame *f, int at); /* the key on the top */
 void host_watch_upvalue(lua_State *L, Watch *w, int function, int index);

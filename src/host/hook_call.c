@@ -93,8 +93,8 @@ static void check_text(lua_State *L, lua_Debug *ar, const Watch *w, const char *
 static void check_write(lua_State *L, lua_Debug *ar, const Watch *w, const Frame *f, int at,
                         const char *name)
 {
-    if (w->once || !host_watch_old(L, w, f, at)) return;
-    refuse_call(L, ar, w, BREAK_WRITE, name);
+    Break reason = host_watch_write(L, w, f, at);
+    if (reason != BREAK_COUNT) refuse_call(L, ar, w, reason, name);
 }
 
 /* pairs and next: which keys there are, and the value of the one that comes. */
@@ -116,9 +116,20 @@ static void check_resume(lua_State *L, lua_Debug *ar, Watch *w, int function, co
     lua_State *thread = lua_tothread(L, 1);
     if (!thread && lua_getupvalue(L, function, 1)) thread = lua_tothread(L, -1);
     if (!thread) return;
-    if (!host_watch_fresh(w, (const char *)thread - LUA_EXTRASPACE))
-        refuse_call(L, ar, w, BREAK_RESUME, name ? name : "a wrapped coroutine");
+    Break reason = host_watch_change(w, (const char *)thread - LUA_EXTRASPACE);
+    if (reason != BREAK_COUNT)
+        refuse_call(L, ar, w, reason == BREAK_WRITE ? BREAK_RESUME : reason,
+                    name ? name : "a wrapped coroutine");
     host_hook_thread(L, w, thread);
+}
+
+/* The iterator of gmatch keeps its place. */
+static void check_advance(lua_State *L, lua_Debug *ar, const Watch *w, int function)
+{
+    Break reason = host_watch_change(w, lua_topointer(L, function));
+    if (reason != BREAK_COUNT)
+        refuse_call(L, ar, w, reason == BREAK_WRITE ? BREAK_RESUME : reason,
+                    "the iterator of string.gmatch");
 }
 
 static bool is_loaded(lua_State *L)
@@ -220,6 +231,7 @@ void host_hook_call(lua_State *L, lua_Debug *ar, Watch *w)
     if (f && !f->library) {
         check_size(L, ar, w, name);
         check_user_call(L, ar, w, purity, name);
+        if (purity == C_ADVANCE) check_advance(L, ar, w, function);
         if (purity == C_RESUME) check_resume(L, ar, w, function, name);
         if ((purity == C_READ_AT || !strcmp(name ? name : "", "rawset")) &&
             host_watch_computed(L, w, 2))

@@ -211,48 +211,49 @@ static void op_setupval(const At *at)
 {
     lua_State *L = at->L;
     int top = lua_gettop(L), index = b_of(at->i) + 1;
-    if (at->f->library || at->w->once) return;
+    if (at->f->library) return;
     lua_getinfo(L, "f", at->ar);
-    if (!host_watch_fresh(at->w, lua_upvalueid(L, top + 1, index))) {
+    Break reason = host_watch_change(at->w, lua_upvalueid(L, top + 1, index));
+    if (reason == BREAK_BLOCK || (reason == BREAK_WRITE && !at->w->once)) {
         const char *name = lua_getupvalue(L, top + 1, index);
-        refuse(at, BREAK_WRITE, 0,
-               lua_pushfstring(L, "a write to the upvalue '%s'", name ? name : "?"));
+        refuse(at, reason, 0, lua_pushfstring(L, "a write to the upvalue '%s'", name ? name : "?"));
     }
     lua_settop(L, top);
 }
 
-/* Does a write to the table at t, the key on the top, end in one that was there before? Where the
- * key is absent, __newindex may send it on. */
-static bool reaches_old(const At *at, int t)
+/* What a write to the table at t breaks, the key on the top. Where the key is absent, __newindex
+ * may send it on. */
+static Break write_breaks(const At *at, int t)
 {
     enum { MOST_TABLES = 32 };
     lua_State *L = at->L;
     int key = lua_gettop(L);
-    bool old = false;
+    Break reason = BREAK_COUNT;
     lua_pushvalue(L, t);
-    for (int i = 0; i < MOST_TABLES && lua_istable(L, key + 1) && !old; i++) {
-        old = host_watch_old(L, at->w, at->f, key + 1);
+    for (int i = 0; i < MOST_TABLES && lua_istable(L, key + 1); i++) {
+        reason = host_watch_write(L, at->w, at->f, key + 1);
         lua_pushvalue(L, key);
-        if (old || lua_rawget(L, key + 1) != LUA_TNIL) break;
+        if (reason != BREAK_COUNT || lua_rawget(L, key + 1) != LUA_TNIL) break;
         lua_settop(L, key + 1);
         host_watch_event(L, at->w, at->f, key + 1, "__newindex");
         if (luaL_getmetafield(L, key + 1, "__newindex") == LUA_TNIL) break;
         lua_replace(L, key + 1);
     }
     lua_settop(L, key);
-    return old;
+    return reason;
 }
 
 /* The key is on the top. */
 static void refuse_write(const At *at, int table, bool global)
 {
     lua_State *L = at->L;
-    if (at->w->once || !reaches_old(at, table)) return;
+    Break reason = write_breaks(at, table);
+    if (reason == BREAK_COUNT) return;
     const char *key = lua_type(L, -1) == LUA_TSTRING || lua_type(L, -1) == LUA_TNUMBER
                           ? lua_tostring(L, -1)
                           : luaL_typename(L, -1);
     lua_pushfstring(L, global ? "a write to the global '%s'" : "a write to the field '%s'", key);
-    refuse(at, BREAK_WRITE, 0, lua_tostring(L, -1));
+    refuse(at, reason, 0, lua_tostring(L, -1));
 }
 
 static void op_settabup(const At *at)

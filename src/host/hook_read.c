@@ -7,8 +7,15 @@
 
 bool host_watch_fresh(const Watch *w, const void *p)
 {
-    uint64_t one;
-    return base_map_get(&w->fresh, (uintptr_t)p, &one);
+    uint64_t number;
+    return base_map_get(&w->fresh, (uintptr_t)p, &number);
+}
+
+Break host_watch_change(const Watch *w, const void *p)
+{
+    uint64_t number;
+    if (!base_map_get(&w->fresh, (uintptr_t)p, &number)) return BREAK_WRITE;
+    return number < w->since ? BREAK_BLOCK : BREAK_COUNT;
 }
 
 static bool is_internal(const Watch *w, const void *p)
@@ -22,6 +29,16 @@ bool host_watch_old(lua_State *L, const Watch *w, const Frame *f, int at)
     if (lua_type(L, at) != LUA_TTABLE) return false;
     const void *p = lua_topointer(L, at);
     return !host_watch_fresh(w, p) && !(f && f->library && is_internal(w, p));
+}
+
+/* What a write to the table at `at` breaks. */
+Break host_watch_write(lua_State *L, const Watch *w, const Frame *f, int at)
+{
+    if (lua_type(L, at) != LUA_TTABLE) return BREAK_COUNT;
+    const void *p = lua_topointer(L, at);
+    if (f && f->library && is_internal(w, p)) return BREAK_COUNT;
+    Break reason = host_watch_change(w, p);
+    return reason == BREAK_WRITE && w->once ? BREAK_COUNT : reason;
 }
 
 static void mark_own(Watch *w, const void *p)

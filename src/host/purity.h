@@ -19,6 +19,7 @@ typedef enum Purity {
     C_MOVE,  /* table.move */
     C_SORT,
     C_RESUME,  /* a coroutine, at 1 or in its upvalue, goes on */
+    C_ADVANCE, /* the iterator of gmatch */
     C_COLLECT, /* collectgarbage */
     C_REQUIRE,
     C_HOOK,

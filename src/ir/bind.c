@@ -176,6 +176,7 @@ Graph *ir_bind(const Graph *g, const int64_t *value_of_symbol)
 {
     Binding b = {.from = g, .to = ir_graph_new(g->cx), .values = value_of_symbol};
     if (!b.to) return NULL;
+    b.to->bound = true;
     b.made = base_mem_zero((size_t)g->nodes.n + 1, sizeof *b.made);
     int status = b.made ? bind(&b) : no_memory(&b);
     base_mem_free(b.made);

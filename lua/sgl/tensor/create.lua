@@ -46,6 +46,9 @@ end
 
 constant("zeros", "Zeros.", 0)
 constant("ones", "Ones.", 1)
+-- Memory that nobody wrote would be another value in every run.
+api.alias("zeros", "empty")
+api.alias("zeros_like", "empty_like")
 
 api.fn(root, "full", {
   doc = "One value everywhere.",
@@ -106,6 +109,18 @@ api.fn(root, "linspace", {
   -- Each half counts from its own end, so that both ends are exact.
   local ahead, behind = at * step + start, (at - (n - 1)) * step + stop
   return n == 1 and ahead or root.where(at:lt((n + 1) // 2), ahead, behind)
+end)
+
+api.fn(root, "logspace", {
+  doc = "n numbers from base ^ start to base ^ stop, both included, each the same multiple of the "
+    .. "one before.",
+  args = { { "start", "number", "the first exponent" }, { "stop", "number", "the last" },
+           { "n", "integer", "how many" } },
+  opts = { { "base", "number", 10, "above 0", within = { 0, math.huge } }, DTYPE },
+  returns = "tensor [n]", errors = "n below 0",
+}, function(start, stop, n, o)
+  if n < 0 then core.raise("SGL_EARG", ("logspace: n must be at least 0, got %s"):format(n)) end
+  return (o.base ^ root.linspace(start, stop, n)):to(o.dtype)
 end)
 
 api.fn(root, "eye", {

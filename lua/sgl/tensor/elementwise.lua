@@ -69,6 +69,19 @@ api.tensor("clamp", {
 end)
 api.alias("clamp", "clip")
 
+api.tensor("fmod", {
+  doc = "The remainder of t / other with the sign of t, as C has it; mod (%) has that of other.",
+  args = { T, { "other", "number|tensor", "of a shape that broadcasts" } }, returns = "tensor",
+  errors = "shapes that do not broadcast",
+}, function(t, other)
+  if not core.is_tensor(other) then other = core.full({}, other, weak(other, t.dtype)) end
+  local below = t:lt(0)
+  -- Of two positive numbers both remainders are the same. Signs turn by `where` and not by abs,
+  -- so that the derivative is 1 at zero too.
+  local rest = below:where(-t, t) % other:lt(0):where(-other, other)
+  return below:where(-rest, rest)
+end)
+
 api.tensor("square", { doc = "x * x.", args = { T }, returns = "tensor" },
   function(t) return t * t end)
 api.tensor("reciprocal", { doc = "1 / x.", args = { T }, returns = "tensor" },

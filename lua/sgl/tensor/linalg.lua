@@ -116,6 +116,38 @@ api.tensor("outer", {
   return a:unsqueeze(2) * b:unsqueeze(1)
 end)
 
+api.tensor("cross", {
+  doc = "Cross product of vectors of three components along a dim.",
+  args = { T, OTHER, { "dim", "integer?", "default -1" } }, returns = "tensor",
+  errors = "a dim that has not size 3; shapes that do not broadcast",
+}, function(a, b, dim)
+  -- The dim counts from the end, where shapes that broadcast meet.
+  local axis = dims.axis("cross", a, dim or -1) - a.ndim - 1
+  for _, t in ipairs { a, b } do
+    if t.shape[dims.axis("cross", t, axis)] ~= 3 then
+      raise("SGL_ESHAPE", ("cross: dim %s must have size 3, got %s"):format(axis, dims.text(t)))
+    end
+  end
+  -- Component i is a[i+1]·b[i+2] - a[i+2]·b[i+1], positions taken modulo 3.
+  return a:roll(-1, axis) * b:roll(-2, axis) - a:roll(-2, axis) * b:roll(-1, axis)
+end)
+
+api.tensor("kron", {
+  doc = "Kronecker product: every element of t times all of the other tensor, in its place.",
+  args = { T, { "other", "tensor", "of any shape" } }, returns = "tensor",
+}, function(a, b)
+  local rank = math.max(a.ndim, b.ndim)
+  local outer, inner, sizes = {}, {}, {}
+  for d = 1, rank do
+    local n = a.shape[d - rank + a.ndim] or 1
+    local m = b.shape[d - rank + b.ndim] or 1
+    outer[2 * d - 1], outer[2 * d] = n, 1
+    inner[2 * d - 1], inner[2 * d] = 1, m
+    sizes[d] = n * m
+  end
+  return reshape(reshape(a, outer) * reshape(b, inner), sizes)
+end)
+
 -- Column minus row for each element of the last two dims.
 local function column_minus_row(op, t)
   local shape = t.shape

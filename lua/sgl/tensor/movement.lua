@@ -336,83 +336,6 @@ api.tensor("unbind", {
   return table.unpack(result)
 end)
 
--- The list of a joining function, checked: tensors, at least one.
-local function tensor_list(op, list)
-  for i = 1, math.max(1, #list) do
-    if not core.is_tensor(list[i]) then
-      raise("SGL_EARG", ("%s: item %s of the list must be a tensor, got %s"):format(
-        op, i, api.describe(list[i])))
-    end
-  end
-  return list
-end
-
--- Each operand in the dtype they all promote to.
-local function promoted(list)
-  local dtype, result = list[1].dtype, {}
-  for i = 2, #list do dtype = dims.promote(dtype, list[i].dtype) end
-  for i, t in ipairs(list) do result[i] = t:to(dtype) end
-  return result
-end
-
-api.fn(api.root, "cat", {
-  doc = "Tensors joined along one dim.",
-  args = { { "list", "table", "tensors" }, { "dim", "integer?", "default 1" } },
-  returns = "tensor", errors = "other dims that differ",
-}, function(list, dim)
-  tensor_list("cat", list)
-  local axis = dims.axis("cat", list[1], dim or 1)
-  local first = list[1].shape
-  for i = 2, #list do
-    local shape = list[i].shape
-    shape[axis] = #shape == #first and first[axis] or -1
-    if dims.shape_text(shape) ~= dims.shape_text(first) then
-      raise("SGL_ESHAPE", ("cat: %s and %s (item %s) differ in more than dim %s"):format(
-        dims.text(list[1]), dims.text(list[i]), i, dim or 1))
-    end
-  end
-  return concat(promoted(list), axis)
-end)
-api.alias("cat", "concat", "concatenate")
-
-api.fn(api.root, "stack", {
-  doc = "Tensors of one shape joined along a new dim.",
-  args = { { "list", "table", "tensors" }, { "dim", "integer?", "default 1" } },
-  returns = "tensor", errors = "shapes that differ",
-}, function(list, dim)
-  tensor_list("stack", list)
-  local axis, shape = dims.axis("stack", list[1], dim or 1, 1), list[1].shape
-  local columns = {}
-  for i, t in ipairs(list) do
-    if dims.shape_text(t.shape) ~= dims.shape_text(shape) then
-      raise("SGL_ESHAPE", ("stack: %s and %s (item %s) have different shapes"):format(
-        dims.text(list[1]), dims.text(t), i))
-    end
-    columns[i] = t:unsqueeze(axis)
-  end
-  return concat(promoted(columns), axis)
-end)
-
-api.fn(api.root, "meshgrid", {
-  doc = "The grid over vectors: result i holds the values of vector i along dim i.",
-  args = { { "vectors", "tensor...", "one for each dim of the result" } }, returns = "tensor, …",
-  errors = "a tensor of another rank",
-}, function(list)
-  local sizes, result = {}, {}
-  for i, t in ipairs(list) do
-    if t.ndim ~= 1 then
-      raise("SGL_ESHAPE", ("meshgrid: takes vectors, got %s"):format(dims.text(t)))
-    end
-    sizes[i] = t.shape[1]
-  end
-  for i, t in ipairs(list) do
-    local column = dims.fill(#list, 1)
-    column[i] = sizes[i]
-    result[i] = apply("broadcast", reshape(t, column), { dims = sizes })
-  end
-  return table.unpack(result)
-end)
-
 api.tensor("unfold", {
   doc = "Sliding windows of `size` along a dim, `step` apart: a new last dim.",
   args = { T, DIM, { "size", "integer", "of the window" }, { "step", "integer?", "default 1" } },
@@ -427,4 +350,4 @@ api.tensor("unfold", {
     { dims = { axis }, size = { size }, stride = { step or 1 }, dilation = { 1 } })
 end)
 
-return { narrow = narrow, reshape = reshape, swap = swap }
+return { concat = concat, narrow = narrow, reshape = reshape, swap = swap }

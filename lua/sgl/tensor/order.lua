@@ -49,6 +49,45 @@ api.tensor("topk", {
   return gather("topk", t, axis, top), top
 end)
 
+-- The size along a dim, of which a share is taken.
+local function known_size(t, axis)
+  local n = t.shape[axis]
+  if core.is_dim(n) then
+    raise("SGL_EUNSUP", ("quantile: dim %s of %s is symbolic, so that no share of it is a position")
+      :format(axis, dims.text(t)), "capture a program for each size: leave the dim out of sgl.spec")
+  elseif n == 0 then
+    raise("SGL_ESHAPE", ("quantile: dim %s of %s has no elements"):format(axis, dims.text(t)))
+  end
+  return n
+end
+
+api.tensor("quantile", {
+  doc = "The value below which a share q of the elements lies, between two elements on the line "
+    .. "that joins them; NaN where there is one.",
+  args = { T, { "q", "number", "in [0, 1]" }, { "dim", "integer?", "default: all" } },
+  opts = { { "keepdim", "boolean", false, "keep the reduced dim with size 1" } },
+  returns = "tensor", errors = "a share outside [0, 1], a dim that is empty or symbolic",
+}, function(t, q, dim, o)
+  if not (q >= 0 and q <= 1) then
+    raise("SGL_EARG", ("quantile: q must be in [0, 1], got %s"):format(q))
+  end
+  local from = dim and t or t:flatten()
+  local axis = dims.axis("quantile", from, dim or 1)
+  local n = known_size(from, axis)
+  if not from.dtype:find "f" then from = from:to("f32") end
+  local sorted = gather("quantile", from, axis, (argsort("quantile", from, axis)))
+  local at = q * (n - 1)
+  local low, high = math.floor(at), math.ceil(at)
+  local share = at - low
+  local below = narrow(sorted, axis, low + 1, low + 1)
+  local above = narrow(sorted, axis, high + 1, high + 1)
+  -- Equal infinities have no line between them. NaN is sorted last.
+  local value = below:eq(above):where(below, below * (1 - share) + above * share)
+  local last = narrow(sorted, axis, n, n)
+  value = last:isnan():where(last, value)
+  return o.keepdim and dim and value or value:squeeze(axis)
+end)
+
 api.tensor("cumsum", {
   doc = "Running sum along a dim.",
   args = { T, { "dim", "integer", "counts from 1, or from the end if negative" } },

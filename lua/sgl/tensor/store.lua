@@ -74,21 +74,17 @@ local function is_selection(t, mask, v)
   return true
 end
 
--- Raises unless the mask, as 0 and 1, selects `count` elements: now, or at each run of a step.
-local function check_count(flat, count, v)
+-- The selected values at the places of the mask's true elements, in order; nil: there are none.
+-- Inside a capture their number is known, and compared, at each run.
+local function at_places(t, mask, v)
+  local flat, count = mask:flatten():int(), v.shape[1]
   if core.capturing() then
-    core.effect_assert(flat:sum():eq(count), ("t[mask] = v: as many elements must be selected as v "
-      .. "has, which is %s"):format(dims.text(v)))
+    core.effect_assert(flat:sum():eq(count), ("t[mask] = v: v is %s, but not so many elements are "
+      .. "selected"):format(dims.text(v)))
   elseif flat:sum():item() ~= count then
     raise("SGL_ESHAPE", ("t[mask] = v: %s elements are selected, but v is %s"):format(
       flat:sum():item(), dims.text(v)))
   end
-end
-
--- The selected values at the places of the mask's true elements, in order; nil: there are none.
-local function at_places(t, mask, v)
-  local flat, count = mask:flatten():int(), v.shape[1]
-  check_count(flat, count, v)
   if count == 0 then return nil end
   local rank = (apply("cumsum", flat, { dim = 1, reverse = false }) - 1):clamp(0, count - 1)
   return reshape(apply("gather", { v, rank }, { dim = 1 }), t.shape)

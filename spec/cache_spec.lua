@@ -270,4 +270,24 @@ describe("the cache of programs", function()
     sgl.config.isa = "auto"
     assert.are.equal(want, step(x):bytes())
   end)
+
+  it("is emptied by each setting that changes programs: compiled functions follow it", function()
+    local other = { fuse = 0, backend = "null" }
+    local n = sgl.dim "n"
+    local steps = { sgl.compile(fresh()), sgl.compile(fresh(), { inputs = { sgl.spec { n } } }) }
+    for _, knob in ipairs(core.knobs()) do
+      if knob.key then
+        assert.is_truthy(other[knob.name], knob.name .. " changes programs and is not tried here")
+        for _, step in ipairs(steps) do
+          local want, kernels = step(x):bytes(), step:info().kernels
+          sgl.config[knob.name] = other[knob.name]
+          local is = step(x):bytes()
+          assert.is_true(is ~= want or step:info().kernels ~= kernels, knob.name)
+          sgl.config[knob.name] = knob.value
+          assert.are.equal(want, step(x):bytes(), knob.name)
+          assert.are.equal(1, #step:programs())
+        end
+      end
+    end
+  end)
 end)

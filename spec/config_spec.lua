@@ -92,6 +92,15 @@ describe("a setting", function()
     { "an unknown preset", "preset", "prood", "none of the choices none dev prod %(did you mean "
       .. "'prod'" },
     { "true for a number", "threads", true, "'true' is not an integer" },
+    { "a table for a number", "threads", {}, "threads: a table does not fit" },
+    { "a table for a text", "cache_dir", {}, "cache_dir: a table does not fit" },
+    { "true for a text", "cache_dir", true, "cache_dir: true does not fit" },
+    { "a function", "cache_dir", print, "cache_dir: a function does not fit" },
+    { "a zero byte", "cache_dir", "a\0b", "cache_dir: .* does not fit" },
+    { "a number in a set", "enable", { 1 }, "enable: a table does not fit" },
+    { "a member that is neither on nor off", "enable", { disk = "no" }, "enable: a table does not "
+      .. "fit" },
+    { "a hole in a set", "enable", { [2] = "cpu" }, "enable: a table does not fit" },
   }
   for _, case in ipairs(WRONG) do
     it(case[1] .. " is refused and changes nothing", function()
@@ -104,6 +113,16 @@ describe("a setting", function()
       assert.are.equal(before, tostring(sgl.config))
     end)
   end
+
+  it("that is nearly said in the environment is an error; other variables are let be", function()
+    local out, status = support.script("require 'sgl'", "", "SGL_THREAD=2")
+    assert.are.equal(1, status)
+    assert.matches("SGL_THREAD in the environment is no setting %(did you mean SGL_THREADS%?%)",
+      out)
+    for _, other in ipairs { "SGL_THREAD=", "SGL_SEED=2", "SGL_=1", "SGL_SPEC_SCALE=1" } do
+      assert.are.same({ "", 0 }, { support.script("require 'sgl'", "", other) })
+    end
+  end)
 
   it("that names the file is refused: it was read", function()
     local e = support.error_of(function() sgl.config.config = "other.yaml" end)
@@ -166,10 +185,12 @@ describe("a configuration file", function()
     { "sgl.yaml", "threads: 'a\n", "sgl.yaml:%d: .*end of stream" },
     { "sgl.yaml", "threads: *x\n", "sgl.yaml:1: a value, or a list of values, expected" },
     { "sgl.yaml", "\xff\xfe\xfd", "sgl.yaml:%d: " },
+    { "sgl.yaml", "threads: 1\nfuse: 1\nthreads: 2\n", "sgl.yaml:3: 'threads' is said twice\n"
+      .. "  the first is in line 1" },
     { "sgl.yaml", "config: other.yaml\n", "sgl.yaml:1: a configuration file cannot name another" },
     { "sgl.config.lua", "threads = 1\nfusee = 0\n", "sgl.config.lua:2: unknown setting 'fusee' "
       .. "%(did you mean 'fuse'%?" },
-    { "sgl.config.lua", "threads = {}\nfuse = 1\n", "sgl.config.lua:1: threads: 'none' is not" },
+    { "sgl.config.lua", "threads = {}\nfuse = 1\n", "sgl.config.lua:1: threads: a table does not" },
     { "sgl.config.lua", "threads = -1\n", "sgl.config.lua:1: threads: %-1 is outside the range" },
     { "sgl.config.lua", "threads =\n", "sgl.config.lua:2?1?: unexpected symbol near <eof>" },
     { "sgl.config.lua", "\nos.exit(0)\n", "sgl.config.lua:2: 'os' is not known" },

@@ -239,6 +239,18 @@ describe("sgl.cond", function()
     end
   end)
 
+  it("refuses what is no tensor, and a table in itself, with what can stand there", function()
+    local ring = {}
+    ring[1] = ring
+    for _, row in ipairs { { "text", "can stand there" }, { ring, "contain itself" } } do
+      local e = error_of(sgl.compile(function(p)
+        return sgl.cond(p, function() return row[1] end, function() return row[1] end)
+      end), bool(true))
+      assert.are.equal("SGL_EARG", e.code)
+      assert.is_truthy(e.hint:find(row[2], 1, true), e.hint)
+    end
+  end)
+
   it("refuses a predicate that is not a single bool", function()
     local function f(p) return sgl.cond(p, function() return p end, function() return p end) end
     for _, wrap in ipairs { function(g) return g end, sgl.compile } do
@@ -461,6 +473,14 @@ describe("sgl.scan", function()
         :format(line), e.message)
       assert.is_truthy(e.hint:find("0.0", 1, true))
     end
+  end)
+
+  it("says which key of its carry a step does not return", function()
+    local e = error_of(sgl.compile(function(x)
+      return (sgl.scan(function(c) return { b = c.a } end, { a = 0.0 }, x))
+    end), sgl.ones(3))
+    assert.is_truthy(e.message:find("the carry.a is f32[] before a step and nothing after", 1,
+      true), e.message)
   end)
 
   it("says when xs have nothing to go through", function()

@@ -321,6 +321,20 @@ describe("a damaged entry", function()
     check("zeros", true)
   end)
 
+  it("that is a pipe, a device or larger than the limit is not read", function()
+    local path = files()[1]
+    for _, command in ipairs { "mkfifo %s", "ln -s /dev/zero %s" } do
+      os.remove(path)
+      shell(command:format(path))
+      check(command, true)
+    end
+    shell("truncate -s 2G " .. path)
+    local before = sgl.cache.stats().disk.damaged
+    assert.are.equal("none", (origin_of(BASE)))
+    assert.are.equal(before, sgl.cache.stats().disk.damaged)
+    check("the new one", false)
+  end)
+
   it("that is another key's is not used, and not damaged", function()
     local path = files()[1]
     origin_of((BASE:gsub("exp%(", "sin(")))
@@ -488,14 +502,21 @@ describe("the folder of programs", function()
 
   it("is emptied by clear, and parts left behind long ago go with the next look", function()
     origin_of(BASE)
-    write(folder .. "/0123.sgl.99-1.part", "half")
-    write(folder .. "/4567.sgl.99-2.part", "half")
-    write(folder .. "/mine.txt", "not ours")
-    shell("touch -d '1 hour ago' " .. folder .. "/0123.sgl.99-1.part")
+    local hash = ("0123456789abcdef"):rep(2)
+    local old, young = hash .. ".sgl.99-1.part", hash .. ".sgl.99-2.part"
+    local own = { "mine.txt", "model.sgl", "video.part", hash .. "0.sgl", hash .. ".sgl2" }
+    for _, name in ipairs { old, young, table.unpack(own) } do write(folder .. "/" .. name, "x") end
+    shell(("cd %s && touch -d '1 hour ago' %s video.part"):format(folder, old))
+    sgl.config.cache_size_limit = 1                     -- makes room, too
+    origin_of(BASE)
+    sgl.config.cache_size_limit = 1 << 30
     sgl.cache.clear { disk = true }
-    assert.are.equal(0, #files())
-    assert.are.same({ folder .. "/4567.sgl.99-2.part" }, files "%.part$")
-    assert.are.equal(1, #files "mine.txt")
+    own[#own + 1] = young
+    for i, name in ipairs(own) do own[i] = folder .. "/" .. name end
+    table.sort(own)
+    local left = files ""
+    table.sort(left)
+    assert.are.same(own, left)
     assert.are.equal(0, sgl.cache.stats().disk.entries)
   end)
 

@@ -121,6 +121,20 @@ describe("a backend", function()
     assert.are.equal("registered\tuninitialized\nSGL_ESTATE\tthe backend 'null' is not enabled\t"
       .. "the setting `enable` names the components that are\nregistered\t0.0\n", out)
   end)
+
+  it("runs no program once it is taken out, and all again when it is back", function()
+    local step = fresh_step()
+    local want = step(x2):tolist()
+    sgl.config.enable = "-cpu"
+    local ok, e = pcall(step, x2)
+    local state = sgl.lifecycle().cpu
+    sgl.config.enable = "all"
+    assert.is_false(ok)
+    assert.are.equal("SGL_ESTATE", e.code)
+    assert.are.equal("uninitialized", state)
+    assert.are.same(want, step(x2):tolist())
+    assert.are.equal("compiled", sgl.lifecycle().cpu)
+  end)
 end)
 
 describe("events", function()
@@ -320,6 +334,38 @@ describe("a callback", function()
     assert.matches("off%)$", tostring(scoped))
   end)
 
+  it("that fails with anything is counted, and those behind it are called", function()
+    local function meta(fn) return setmetatable({}, { __tostring = fn }) end
+    for _, problem in ipairs { "text", {}, false, sgl.ones(2), meta(error),
+      meta(function() return 5 end), meta(function() error(meta(error)) end) } do
+      local failing <close> = sgl.on("compile_end", function() error(problem) end)
+      local calls = 0
+      local behind <close> = sgl.on("compile_end", function() calls = calls + 1 end)
+      local step = fresh_step()
+      step(sgl.ones(4))
+      step(sgl.ones(5))
+      assert.are.equal(2, failing.errors)
+      assert.are.equal(2, calls)
+      assert.is_true(behind.open)
+    end
+  end)
+
+  it("that closes the step it is told of ends the call with that, and no more", function()
+    for _, kind in ipairs(core.event_kinds()) do
+      local k, step = 1, nil
+      local listener <close> = sgl.on(kind.name, function()
+        if step.entries then step:close() end
+      end)
+      step = sgl.compile(function(x) return (x * k):sum() end)
+      for i = 1, 3 do
+        k = i
+        local ok, e = pcall(step, x2)
+        assert.is_true(ok or e.code == "SGL_ECLOSED", tostring(e))
+      end
+      assert.are.equal(0, listener.errors)
+    end
+  end)
+
   it("for an unknown event is refused with the nearest", function()
     local e = support.error_of(sgl.on, "compile_and", print)
     assert.are.equal("SGL_EARG", e.code)
@@ -455,9 +501,9 @@ describe("on_graph_capture", function()
     local got, order = {}, {}
     local x = sgl.ones(2, 3)
     local listener <close> = sgl.on_graph_capture(function(graph, inputs)
-      got[#got + 1] = { graph = graph, inputs = inputs, ready = #sgl.events "compile_end" }
+      got[#got + 1] = { graph = graph, inputs = inputs, ready = sgl.counters().compile_end.count }
     end)
-    local before = #sgl.events "compile_end"
+    local before = sgl.counters().compile_end.count
     local f = sgl.compile(function(a, k, b) return (a.w * k):matmul(b):sum() end)
     f({ w = x }, 2, sgl.ones(3, 2))
     f({ w = x }, 3, sgl.ones(3, 2))                     -- no capture

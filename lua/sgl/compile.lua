@@ -199,7 +199,13 @@ local function capture(self, entry, walk, plans)
   return entry
 end
 
+-- Callbacks and the function itself run in between: any of them may have closed it.
+local function check_open(self)
+  if not self.entries then raise("SGL_ECLOSED", "the compiled function is closed") end
+end
+
 local function keep(self, key, entry)
+  check_open(self)
   local bucket = self.entries[key] or {}
   self.entries[key] = bucket
   table.insert(bucket, 1, entry)
@@ -224,10 +230,6 @@ local function capture_or_break(self, key, walk, plans, reason)
   end
   entry.broken = coverage.broke(self, record)
   return keep(self, key, entry)
-end
-
-local function check_open(self)
-  if not self.entries then raise("SGL_ECLOSED", "the compiled function is closed") end
 end
 
 -- A part of a key in words; nil: one that stands for no value of its own.
@@ -291,6 +293,7 @@ end
 
 -- Raises when the function was captured too often, and says for what.
 local function check_limit(self)
+  check_open(self)
   if #self.order <= self.max_recaptures then return end
   local counts, lines = {}, {}
   for name, times in pairs(self.changed) do counts[name] = times end

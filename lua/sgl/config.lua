@@ -12,38 +12,73 @@ local raise = core.raise
 
 local FILES = { "sgl.yaml", "sgl.config.lua" }
 
+-- What a setting of each type may be given as in Lua.
+local FITS = {
+  integer = { number = true, boolean = true, string = true }, choice = { string = true },
+  text = { string = true, number = true }, set = { string = true, table = true },
+}
+
 -- Lists name the members of a set; { disk = false } takes them out, { disk = true } names them.
+-- nil: something in it does neither.
 local function list_text(list)
-  local words, without = {}, {}
-  for _, word in ipairs(list) do words[#words + 1] = tostring(word) end
-  for word, on in pairs(list) do
-    if type(word) == "string" then table.insert(on and words or without, word) end
+  local words, without, members = {}, {}, 0
+  for i, word in ipairs(list) do
+    if type(word) ~= "string" then return nil end
+    words[i] = word
   end
+  for word, on in pairs(list) do
+    members = members + 1
+    if type(word) == "string" then
+      if type(on) ~= "boolean" then return nil end
+      table.insert(on and words or without, word)
+    end
+  end
+  if members ~= #words + #without then return nil end
   table.sort(without)
   if #words == 0 then words[1] = #without > 0 and "all" or "none" end
   for _, word in ipairs(without) do words[#words + 1] = "-" .. word end
   return table.concat(words, ",")
 end
 
--- The value as a user of the command line would write it: 2.0 is 2.
-local function as_text(value)
-  if type(value) == "table" then return list_text(value) end
-  if math.type(value) == "float" then value = math.tointeger(value) or value end
-  return tostring(value)
+local function knob_of(name)
+  for _, knob in ipairs(core.knobs()) do
+    if knob.name == name then return knob end
+  end
+end
+
+-- The value as a user of the command line would write it: 2.0 is 2. In a file, with its line.
+local function as_text(name, value, file, line)
+  local knob, text = knob_of(name), nil
+  if type(value) == "table" and knob and knob.type == "set" then
+    text = list_text(value)
+  elseif not knob or FITS[knob.type][type(value)] then
+    if math.type(value) == "float" then value = math.tointeger(value) or value end
+    text = tostring(value)
+  end
+  if text and not text:find("\0", 1, true) then return text end
+  raise("SGL_EKNOB", ("%s: %s does not fit"):format(name, api.describe(value)),
+    knob.type == "set" and [[such as { "cpu", "cache" }, { disk = false } or "all,-disk"]]
+      or ("%s: %s"):format(name, knob.help), file, line)
 end
 
 local function set_from_file(key, value, file, line)
   if key == "config" then
     raise("SGL_EKNOB", "a configuration file cannot name another", nil, file, line)
   end
-  local ok, message, hint = core.knob_from_file(key, as_text(value))
+  local ok, message, hint = core.knob_from_file(key, as_text(key, value, file, line))
   if not ok then raise("SGL_EKNOB", message, hint, file, line) end
 end
 
 local function load_yaml(text, file)
   local pairs_of_file, message, code, hint, line = core.yaml(text)
   if not pairs_of_file then raise(code, message, hint, file, line) end
+  local lines = {}
   for _, pair in ipairs(pairs_of_file) do
+    if lines[pair.key] then
+      raise("SGL_EKNOB", ("'%s' is said twice"):format(pair.key),
+        ("the first is in line %d"):format(lines[pair.key]), file, pair.line)
+    end
+    lines[pair.key] = pair.line
     set_from_file(pair.key, pair.value, file, pair.line)
   end
 end
@@ -106,10 +141,8 @@ api.fn(config, "from", {
     .. "in one of them.",
   args = { { "name", "string", "of the setting" } }, returns = "string", errors = "an unknown name",
 }, function(name)
-  for _, knob in ipairs(core.knobs()) do
-    if knob.name == name then return knob.from end
-  end
-  return core.knob(name)
+  local knob = knob_of(name)
+  return knob and knob.from or core.knob(name)
 end)
 
 local function settings(_)
@@ -140,7 +173,7 @@ api.root.config = setmetatable({}, {
       raise("SGL_EKNOB", "config: the file is read when sgl is loaded",
         "name it by --config or SGL_CONFIG, or assign the settings here")
     end
-    core.knob(name, as_text(value))
+    core.knob(name, as_text(name, value))
   end,
   __pairs = settings,
   __tostring = show,

@@ -42,9 +42,12 @@ function tree.flatten(what, v, leaves, depth)
   if core.is_tensor(v) or type(v) == "number" or type(v) == "boolean" then
     leaves[#leaves + 1] = core.is_tensor(v) and v or core.tensor(v)
     return { leaf = true, type = api.describe(leaves[#leaves]) }
-  elseif not tree.is_plain(v) or depth > MOST_DEPTH then
+  elseif not tree.is_plain(v) then
     core.raise("SGL_EARG", ("%s: %s is neither a tensor nor a table of tensors"):format(what,
-      api.describe(v)))
+      api.describe(v)), "tensors, numbers, booleans, nil and plain tables of them can stand there")
+  elseif depth > MOST_DEPTH then
+    core.raise("SGL_EARG", ("%s: a table is nested more than %d deep"):format(what, MOST_DEPTH),
+      "does it contain itself?")
   end
   local items = {}
   for i, key in ipairs(tree.sorted_keys(what, v)) do

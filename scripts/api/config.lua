@@ -20,7 +20,7 @@ A setting can be given in four places; the later wins, in whatever order they ar
    `sgl.config.from "threads"` where it came from, `print(sgl.config)` all of them.
 
 A name or value that does not exist is an error (`SGL_EKNOB`) that names the nearest one and, in a
-file, the line.
+file, the line. In the environment, that is a variable `SGL_…` that is nearly a setting's.
 ]]
 
 local FILE = [[

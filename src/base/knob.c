@@ -14,6 +14,9 @@
 
 enum { NAME_MAX_BYTES = 64 };
 static const char SEPARATORS[] = " ,";
+static const char PREFIX[] = "SGL_"; /* of environment variables */
+
+extern char **environ;
 
 /* Parses `text`; `shown` is the name in messages. */
 typedef int (*Setter)(Knobs *k, KnobId id, const char *shown, const char *text, Err *e);
@@ -240,13 +243,37 @@ int base_knob_put(Knobs *k, KnobId id, KnobFrom from, const char *shown, const c
 static void environment_name(char *to, const char *name)
 {
     size_t n = 0;
-    for (const char *prefix = "SGL_"; *prefix; prefix++) to[n++] = *prefix;
+    for (const char *prefix = PREFIX; *prefix; prefix++) to[n++] = *prefix;
     for (; *name && n + 1 < NAME_MAX_BYTES; name++) to[n++] = (char)toupper((unsigned char)*name);
     to[n] = 0;
 }
 
+/* A variable SGL_<NAME> that is nearly a setting's is a slip; others belong to somebody else. */
+static int check_slip(const char *variable, Err *e)
+{
+    char name[NAME_MAX_BYTES] = "", meant[NAME_MAX_BYTES];
+    const char *names[KNOB_COUNT], *at = variable + sizeof PREFIX - 1, *near;
+    size_t n = strcspn(at, "=");
+    if (n >= sizeof name || at[n] == 0 || at[n + 1] == 0) return SGL_OK;
+    for (size_t i = 0; i < n; i++) name[i] = (char)tolower((unsigned char)at[i]);
+    for (int id = 0; id < KNOB_COUNT; id++) {
+        names[id] = KNOBS[id].name;
+        if (strcmp(name, names[id]) == 0) return SGL_OK;
+    }
+    near = base_str_nearest(name, names, KNOB_COUNT);
+    if (!near) return SGL_OK;
+    environment_name(meant, near);
+    base_err_set(e, SGL_EKNOB, "%s%.*s in the environment is no setting (did you mean %s?)", PREFIX,
+                 (int)n, at, meant);
+    base_err_hint(e, "unset it; --help lists the settings");
+    return SGL_EKNOB;
+}
+
 static int read_environment(Knobs *k, Err *e)
 {
+    for (char **variable = environ; variable && *variable; variable++)
+        if (strncmp(*variable, PREFIX, sizeof PREFIX - 1) == 0 && check_slip(*variable, e) < 0)
+            return e->code;
     for (int id = 0; id < KNOB_COUNT; id++) {
         char name[NAME_MAX_BYTES];
         environment_name(name, KNOBS[id].name);

@@ -19,7 +19,7 @@
 #include "exec/slot.h"
 #include "obs/obs.h"
 
-enum { HEAD_MAX = 96, PART_SECONDS = 600, ROOM_PERCENT = 90 };
+enum { HEAD_MAX = 96, PART_SECONDS = 600, ROOM_PERCENT = 90, HASH_DIGITS = 32 };
 static const char ENDING[] = ".sgl", PART[] = ".part";
 
 static Disk *disk_of(Ctx *cx)
@@ -127,6 +127,15 @@ static const char *find_body(const char *file, size_t bytes, const void *key, si
     return body;
 }
 
+/* Only a file of a size that is written is read: a pipe would wait for ever, a device not end. */
+static bool is_readable(Ctx *cx, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0) return false;
+    if (!S_ISREG(st.st_mode)) remove_damaged(cx, path, "no file");
+    return S_ISREG(st.st_mode) && st.st_size <= cx->knobs.value[KNOB_cache_size_limit];
+}
+
 char *exec_disk_read(Ctx *cx, const void *key, size_t n, size_t *size)
 {
     char path[PATH_MAX], *file, *body = NULL;
@@ -135,7 +144,7 @@ char *exec_disk_read(Ctx *cx, const void *key, size_t n, size_t *size)
     Err e = {0};
     if (!entry_path(cx, key, n, path)) return NULL;
     Disk *d = disk_of(cx);
-    if (base_file_read(path, &file, &bytes, &e) == SGL_OK) {
+    if (is_readable(cx, path) && base_file_read(path, &file, &bytes, &e) == SGL_OK) {
         at = find_body(file, bytes, key, n, size, &reason);
         if (at) body = memmove(file, at, *size + 1); /* with the 0 behind it */
         else base_mem_free(file);
@@ -156,16 +165,26 @@ void exec_disk_damaged(Ctx *cx, const void *key, size_t n, const char *reason)
 /* ---- making room */
 
 typedef struct Found {
-    char name[64];
+    char name[HASH_DIGITS + sizeof ENDING];
     int64_t bytes;
     struct timespec used;
 } Found;
 typedef VEC(Found) FoundList;
 
-static bool ends_with(const char *name, const char *ending)
+/* Is that the name of an entry, followed by `more`, or by anything if that is NULL? The folder may
+ * be somebody's own, with files of theirs that end in .sgl or .part. */
+static bool is_named(const char *name, const char *more)
 {
-    size_t n = strlen(name), m = strlen(ending);
-    return n > m && strcmp(name + n - m, ending) == 0;
+    if (strspn(name, "0123456789abcdef") != HASH_DIGITS) return false;
+    name += HASH_DIGITS;
+    if (strncmp(name, ENDING, sizeof ENDING - 1) != 0) return false;
+    return !more || strcmp(name + sizeof ENDING - 1, more) == 0;
+}
+
+static bool is_part(const char *name)
+{
+    size_t n = strlen(name), m = sizeof PART - 1;
+    return is_named(name, NULL) && strcmp(name + n - m, PART) == 0;
 }
 
 /* Lists the entries, and removes old parts. */
@@ -178,11 +197,11 @@ static bool list_entries(const char *folder, FoundList *list)
     for (struct dirent *item; room && (item = readdir(dir));) {
         struct stat st;
         Found f;
-        bool entry = ends_with(item->d_name, ENDING), part = ends_with(item->d_name, PART);
+        bool entry = is_named(item->d_name, ""), part = is_part(item->d_name);
         if ((!entry && !part) || fstatat(dirfd(dir), item->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
         if (part && now - st.st_mtime > PART_SECONDS) unlinkat(dirfd(dir), item->d_name, 0);
-        if (!entry || strlen(item->d_name) >= sizeof f.name) continue;
+        if (!entry) continue;
         strcpy(f.name, item->d_name);
         f.bytes = (int64_t)st.st_size;
         f.used = st.st_mtim;

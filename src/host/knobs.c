@@ -18,7 +18,8 @@ static int drop_pool(Host *h)
     return SGL_OK;
 }
 
-/* Cached programs keep their instruction set. */
+/* Programs keep what they were made with: the instruction set, the settings that change programs.
+ * Compiled functions make theirs again at the next call. */
 static int drop_programs(Host *h)
 {
     exec_cache_clear(h->cache);
@@ -43,10 +44,11 @@ static int refresh_events(Host *h)
     return SGL_OK;
 }
 
+/* A program must not outlive the backend that it was made for. */
 static int refresh_components(Host *h)
 {
     obs_refresh(h->cx);
-    exec_cache_trim(h->cache);
+    exec_cache_clear(h->cache);
     return exec_lifecycle_start(h->cx);
 }
 
@@ -76,6 +78,8 @@ static const struct {
 
 static void apply_changes(lua_State *L, Host *h, const int64_t *before)
 {
+    for (int id = 0; id < KNOB_COUNT; id++)
+        if (KNOBS[id].key && before[id] != h->cx->knobs.value[id]) drop_programs(h);
     for (size_t i = 0; i < sizeof EFFECTS / sizeof *EFFECTS; i++) {
         KnobId id = EFFECTS[i].id;
         if (before[id] != h->cx->knobs.value[id] && EFFECTS[i].apply(h) < 0) host_throw(L, h);

@@ -45,12 +45,3 @@ void exec_workspace_trim(Ctx *cx, size_t bytes)
         w->blocks.at[i] = (WorkBlock){0};
     }
 }
-
-size_t exec_workspace_bytes(const Ctx *cx)
-{
-    const ExecSlot *slot = cx->slot[CTX_EXEC];
-    size_t bytes = 0;
-    for (int i = 0; slot && i < slot->workspaces.blocks.n; i++)
-        bytes += slot->workspaces.blocks.at[i].bytes;
-    return bytes;
-}

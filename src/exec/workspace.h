@@ -16,5 +16,4 @@ void *exec_workspace_take(Ctx *cx, size_t bytes);
 void exec_workspace_give(Ctx *cx);                      /* what was taken last */
 /* No program needs so much any longer: the blocks of just this size go, unless one runs there. */
 void exec_workspace_trim(Ctx *cx, size_t bytes);
-size_t exec_workspace_bytes(const Ctx *cx);             /* of all blocks */
 #endif

@@ -142,9 +142,7 @@ static Node *assigned_node(lua_State *L, Host *h, Trace *tr, const Shape *to)
     Shape from = v ? (Shape){(Dtype)v->dtype, v->rank, {0}} : (Shape){0};
     if (v) memcpy(from.dims, v->dims, (size_t)v->rank * sizeof *v->dims);
     if (v) v = ir_cast(v, to->dtype);
-    bool fits = v && v->rank == to->rank;
-    for (int d = 0; fits && d < to->rank; d++) fits = v->dims[d] == to->dims[d];
-    if (!fits) v = ir_broadcast(v, to->rank, to->dims);
+    if (v && !ir_has_dims(v, to->rank, to->dims)) v = ir_broadcast(v, to->rank, to->dims);
     if (!v && h->cx->err.code == SGL_ESHAPE) {
         base_err_clear(&h->cx->err);
         host_push_type(L, &from);

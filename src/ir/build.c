@@ -122,11 +122,9 @@ static int select_check(Op op, int nin, Node *const *in)
  * a symbolic size is 1. */
 static Node *elementwise_over(Graph *g, Op op, int nin, Node **in, const Shape *s)
 {
-    for (int i = nin - 1; i >= 0; i--) {
-        bool fits = in[i] && in[i]->rank == s->rank;
-        for (int d = 0; fits && d < s->rank; d++) fits = in[i]->dims[d] == s->dims[d];
-        if (!fits) in[i] = ir_broadcast(in[i], s->rank, s->dims);
-    }
+    for (int i = nin - 1; i >= 0; i--)
+        if (in[i] && !ir_has_dims(in[i], s->rank, s->dims))
+            in[i] = ir_broadcast(in[i], s->rank, s->dims);
     return ir_node(g, op, nin, in, NULL, 0);
 }
 

@@ -3,10 +3,12 @@
 #include <string.h>
 #include "ir/attr.h"
 
-bool ir_same_dims(const Node *a, const Node *b)
+bool ir_has_dims(const Node *n, int rank, const Dim *dims)
 {
-    return a->rank == b->rank && (!a->rank || !memcmp(a->dims, b->dims, a->rank * sizeof(Dim)));
+    return n->rank == rank && (!rank || !memcmp(n->dims, dims, (size_t)rank * sizeof *dims));
 }
+
+bool ir_same_dims(const Node *a, const Node *b) { return ir_has_dims(a, b->rank, b->dims); }
 
 bool ir_is_static(const Node *n)
 {

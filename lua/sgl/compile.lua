@@ -272,7 +272,7 @@ local function find(self, key, walk, count, values)
   end
   for i = 1, #bucket do
     local entry = bucket[i]
-    local failing = check_guards(entry.guards)
+    local failing = check_guards(entry.guards, walk.leaves)
     local fits, number = true, nil
     if not failing and entry.program then fits, number = entry.program:fits(walk.leaves) end
     if not fits then

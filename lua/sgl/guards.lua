@@ -60,6 +60,12 @@ function path_of(g, from, names, depth)
   return ("%s[%s]"):format(base, key)
 end
 
+-- A tensor by the name that came with it, or by the path that leads to it.
+local function called(tensor, from, names)
+  if type(tensor) == "string" then return tensor end
+  return from[tensor] and path_of(from[tensor], from, names, 1) or "a tensor"
+end
+
 local function value_words(v)
   if type(v) == "string" then return ("%q"):format(v):gsub("\\\n", "\\n") end
   if core.is_tensor(v) then return "a tensor" end
@@ -75,7 +81,13 @@ end
 --- What guard `number` says now. `names` gives names of objects that came as arguments.
 function guards.reason(held, number, names)
   local list = core.guards_list(held)
-  local g, now = list[number], core.guards_now(held, number)
+  local from, g = reached_from(list), list[number]
+  names = names or {}
+  if g.kind == "history" then
+    return ("the history of %s, from which the gradient at %s goes back to %s, changed"):format(
+      called(g.through, from, names), g.position, called(g.by, from, names))
+  end
+  local now = core.guards_now(held, number)
   local before, after = value_words(g.value), value_words(now)
   local change = ("changed from %s to %s"):format(before, after)
   if g.kind == "values" then
@@ -83,7 +95,7 @@ function guards.reason(held, number, names)
   elseif before == after then
     change = "is another " .. (type(now) == "function" and "function" or before:gsub("^an? ", ""))
   end
-  return path_of(g, reached_from(list), names or {}, 1) .. " " .. change
+  return path_of(g, from, names, 1) .. " " .. change
 end
 
 --- The guards that failed: { path -> times }, added to `counts`.
@@ -92,7 +104,8 @@ function guards.failures(held, names, counts)
   local from = reached_from(list)
   for _, g in ipairs(list) do
     if g.failures > 0 then
-      local path = path_of(g, from, names or {}, 1)
+      local path = g.kind == "history" and "the history of " .. called(g.through, from, names or {})
+        or path_of(g, from, names or {}, 1)
       counts[path] = (counts[path] or 0) + g.failures
     end
   end

@@ -1,8 +1,8 @@
 /* break.c: breaks: records of where and why a capture stops, raised as errors.
  *
  * Out:   the facts as a table, which the handler in lua/sgl/breaks.lua makes an error object of:
- *        { code, component, sentence, rewrites, what, tensor, op, op_file, op_line, nodes }; nodes
- *        as in break_path.c.
+ *        { code, component, sentence, rewrites, what, by, through, tensor, op, op_file, op_line,
+ *        nodes }; nodes as in break_path.c.
  * Holds: the capture ends with the first break, so what the handler does is no part of it.
  */
 #include "host/break.h"
@@ -69,21 +69,22 @@ static int again(lua_State *L, Host *h)
     return lua_error(L);
 }
 
-int host_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what, ...)
+/* Pushes the row of the reason; raises if the step broke already. */
+static int begin(lua_State *L, Host *h, Break reason)
 {
-    lua_Debug ar;
-    va_list ap;
-    if (h->capture &&
-        host_capture_step(h->capture)->watch.failed) /* what is new and what is old is not known */
+    const Capture *step = h->capture ? host_capture_step(h->capture) : NULL;
+    if (step && step->watch.failed) /* what is new and what is old is not known */
         return host_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
     luaL_checkstack(L, LUA_MINSTACK, "a break");
-    if (h->capture && host_capture_step(h->capture)->broken) return again(L, h);
+    if (step && step->broken) return again(L, h);
     push_row(L, reason);
-    int row = lua_gettop(L);
-    va_start(ap, what);
-    lua_pushvfstring(L, what, ap);
-    va_end(ap);
-    lua_setfield(L, row, "what");
+    return lua_gettop(L);
+}
+
+/* Raises what the handler makes of the facts at `row`. */
+static int raise_row(lua_State *L, Host *h, int row, const Tensor *t)
+{
+    lua_Debug ar;
     if (t) put_tensor(L, row, h, t);
     SrcPos at = host_position(L, &ar);
     put(L, row, "file", at.file);
@@ -99,6 +100,28 @@ int host_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char 
     luaL_setmetatable(L, "sgl.error");
     host_break_remember(L, h);
     return lua_error(L);
+}
+
+int host_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what, ...)
+{
+    va_list ap;
+    int row = begin(L, h, reason);
+    va_start(ap, what);
+    lua_pushvfstring(L, what, ap);
+    va_end(ap);
+    lua_setfield(L, row, "what");
+    return raise_row(L, h, row, t);
+}
+
+int host_break_between(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what)
+{
+    int row = begin(L, h, reason);
+    put(L, row, "what", what);
+    lua_pushvalue(L, row - 2);
+    lua_setfield(L, row, "by");
+    lua_pushvalue(L, row - 1);
+    lua_setfield(L, row, "through");
+    return raise_row(L, h, row, t);
 }
 
 /* core.on_break(fn): fn(facts) makes the error object of a break. */

@@ -14,6 +14,9 @@ typedef enum Break {
 /* Raises a break at the user's position. `what` says what stands there; the tensor, if it is not
  * NULL, is described after it. Outside captures, where the same cannot happen, as an error. */
 int host_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what, ...);
+/* The same for a break between two others, which are on the top of the stack, each a name or a
+ * tensor. */
+int host_break_between(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what);
 /* Remembers the error on the top of the stack: a capture that goes on all the same, because
  * user code caught it, ends with it. */
 void host_break_remember(lua_State *L, Host *h);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "host/capture.h"
 #include "host/events.h"
+#include "host/history.h"
 #include "ir/build.h"
 
 static void tell_end(const Capture *c)
@@ -243,7 +244,8 @@ static void push_argument(lua_State *L, Host *h, Capture *c, int i)
 {
     Shape s = {.dtype = DT_f32};
     lua_rawgeti(L, 2, i);
-    if (host_tensor_at(L, h, -1))
+    c->args[i - 1].given = host_tensor_at(L, h, -1);
+    if (c->args[i - 1].given)
         s = host_tensor_shape(host_tensor_check(L, h, lua_gettop(L), "capture"));
     else if (lua_type(L, -1) != LUA_TNUMBER)
         host_raise(L, SGL_EARG, NULL, "capture: argument %d must be a tensor or a number, got %s",
@@ -370,6 +372,7 @@ static int capture(lua_State *L)
     lua_call(L, nargs, 1);
     check_whole(L, c);
     host_watch_off(L, &c->watch);
+    host_history_end(L, h, c);
     host_guards_done(L, g, once);
     take_outputs(L, h, c);
     take_updates(L, h, c);

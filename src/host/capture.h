@@ -20,9 +20,10 @@ typedef struct CapturedState {
     Node *input, *now;
 } CapturedState;
 
-/* An argument's stand-in; `same`: the number of an earlier argument that is the same tensor. */
+/* An argument's stand-in; what was passed is on the stack as long as the capture is on; `same`: the number of an earlier argument that is the same tensor. */
 typedef struct CapturedArg {
     Tensor *tensor;
+    Tensor *given; /* what was passed; NULL: a number */
     bool assigned;
     enum { NO_NUMBER, INTEGER, FLOAT } number; /* of Lua */
     int same;

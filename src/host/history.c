@@ -19,6 +19,7 @@ typedef struct Party {
     int place;        /* in the list of the states; 0: an argument */
     const char *name; /* of an argument */
     Tensor *tensor;   /* a state's, or that of the call at hand; NULL: a number */
+    uint64_t asked;   /* its id when it was last asked for; 0: it did not matter */
     uint8_t roles;
 } Party;
 
@@ -27,6 +28,8 @@ struct History {
     bool conflict; /* the answer that the capture was made for */
     bool in_block;
     int slot;        /* of the list of the states, among what the guards anchor */
+    bool answer;     /* the last one, */
+    uint64_t cut;    /* and Host.last_cut then */
     int from, by;    /* the parties that the last conflict was between */
     VEC(Party) list; /* arguments first */
 };
@@ -128,15 +131,33 @@ static void find_pair(Host *h, History *r, int by)
     }
 }
 
+/* Notes the ids that the answer depends on, which together with the cuts decide it. Are they those
+ * of the last time? *any: is there a history at all? */
+static bool note_ids(const Host *h, History *r, bool *any)
+{
+    bool same = r->cut == h->last_cut;
+    r->cut = h->last_cut;
+    *any = false;
+    for (int i = 0; i < r->list.n; i++) {
+        Party *p = &r->list.at[i];
+        bool has = has_history(p);
+        uint64_t id = p->tensor && (has || p->roles & IN_WRT) ? p->tensor->id : 0;
+        *any |= has;
+        same &= p->asked == id;
+        p->asked = id;
+    }
+    return same;
+}
+
 static bool has_conflict(lua_State *L, Host *h, History *r)
 {
+    bool any, same = note_ids(h, r, &any);
     if (find_alias(r)) return true;
-    bool any = false;
-    for (int i = 0; i < r->list.n && !any; i++) any = has_history(&r->list.at[i]);
+    if (any && same) return r->answer;
     int met = any ? walk_from(h, r, -1) : -1;
     if (met < -1) no_memory(L);
     if (met >= 0) find_pair(h, r, met);
-    return met >= 0;
+    return r->answer = met >= 0;
 }
 
 bool host_history_holds(lua_State *L, Host *h, History *r, int leaves)

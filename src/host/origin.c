@@ -69,12 +69,16 @@ typedef struct Candidate {
     const Node *node;
 } Candidate;
 
-/* All that may be a source. A value that the step did not compute is one as what it was before. */
+/* All that may be a source. A value that the step did not compute is one as what it was before.
+ * Arguments come after what was there before them: in the order of ids, mostly. */
 static int candidates(const Graph *g, int results, Node *const *assigned, Candidate *list)
 {
+    static const InputKind ORDER[] = {INPUT_STATE, INPUT_ARG};
     int n = 0;
-    for (int i = 0; i < g->inputs.n; i++)
-        list[n++] = (Candidate){{assigned[i] ? REPLACED : READ, i}, g->inputs.at[i].node};
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < g->inputs.n; i++)
+            if (g->inputs.at[i].kind == ORDER[k])
+                list[n++] = (Candidate){{assigned[i] ? REPLACED : READ, i}, g->inputs.at[i].node};
     for (int i = 0; i < g->inputs.n; i++)
         if (assigned[i] && assigned[i]->nin) list[n++] = (Candidate){{ASSIGNED, i}, assigned[i]};
     for (int k = 0; k < results; k++) list[n++] = (Candidate){{RESULT, k}, g->outputs.at[k].node};
@@ -179,6 +183,7 @@ static bool inherit(Host *h, Flow *f, const Tensor *t, uint32_t s, uint64_t *old
 static bool gather(Host *h, Flow *f, Tensor *const *tensor, uint64_t *older)
 {
     f->list.n = 0;
+    if (!vec_reserve(&f->list, f->sources.n)) return false;
     for (int s = 0; s < f->sources.n; s++) {
         Source from = f->sources.at[s];
         if (from.kind > REPLACED) return true;
@@ -215,20 +220,11 @@ static int merge_runs(const Entry *from, int n, Entry *to)
     return runs;
 }
 
-/* Lists that came sorted, one behind the other, are merged. */
-static bool sort_entries(Flow *f)
+/* Sorted, and nothing twice? */
+static bool in_order(const Flow *f)
 {
-    int n = f->list.n;
-    if (!n || run_end(f->list.at, n, 0) == n) return true;
-    size_t bytes = (size_t)n * sizeof *f->list.at;
-    Entry *other = base_mem_alloc(bytes);
-    if (!other) return false;
-    int runs;
-    do {
-        runs = merge_runs(f->list.at, n, other);
-        memcpy(f->list.at, other, bytes);
-    } while (runs > 1);
-    base_mem_free(other);
+    for (int i = 1; i < f->list.n; i++)
+        if (!before(f->list.at[i - 1], f->list.at[i])) return false;
     return true;
 }
 
@@ -245,10 +241,26 @@ static void drop_entries(Flow *f, const Map *live)
     f->list.n = n;
 }
 
+/* Lists that came sorted, one behind the other, are merged. */
+static bool sort_entries(Flow *f)
+{
+    int n = f->list.n;
+    size_t bytes = (size_t)n * sizeof *f->list.at;
+    Entry *other = base_mem_alloc(bytes);
+    if (!other) return false;
+    int runs;
+    do {
+        runs = merge_runs(f->list.at, n, other);
+        memcpy(f->list.at, other, bytes);
+    } while (runs > 1);
+    base_mem_free(other);
+    drop_entries(f, NULL);
+    return true;
+}
+
 /* Keeps the number of entries in proportion to that of the tensors they stand for. */
 static bool bound_entries(Host *h, Flow *f, uint64_t *older)
 {
-    drop_entries(f, NULL);
     if (f->list.n <= f->most) return true;
     Map live = {0};
     bool ok = host_tensor_ids(h, &live);
@@ -269,8 +281,9 @@ int host_origin_begin(Host *h, Flow *f, Tensor *const *tensor, Origin **out)
     uint64_t older = 0;
     *out = NULL;
     if (!f->sources.n) return SGL_OK;
-    if (!gather(h, f, tensor, &older) || !sort_entries(f) || !bound_entries(h, f, &older))
-        return no_memory(h);
+    if (!gather(h, f, tensor, &older)) return no_memory(h);
+    if (!in_order(f) && !sort_entries(f)) return no_memory(h);
+    if (!bound_entries(h, f, &older)) return no_memory(h);
     if (!f->list.n && !older && !f->late) return SGL_OK;
     Origin *o = base_mem_alloc(sizeof *o + (size_t)(f->list.n + f->late) * sizeof *o->at);
     if (!o) return no_memory(h);

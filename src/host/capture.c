@@ -112,6 +112,7 @@ static void capture_end(Owned *o)
     vec_free(&c->states);
     vec_free(&c->inputs);
     vec_free(&c->results);
+    host_carry_free(c);
     vec_free(&c->sizes);
     base_mem_free(c->example);
     c->example = NULL;

@@ -110,6 +110,7 @@ static int grad(lua_State *L)
     check_cut(L, h, loss, n, wrt);
     host_history_check(L, h, c, loss);
     host_grad_check(L, c, loss, n, wrt);
+    host_carry_note(L, h, c, loss);
     if (gradients(tr->graph, loss, n, wrt, past, dx) < 0) return host_throw(L, h);
     for (int i = 0; i < n; i++) {
         lua_rawgeti(L, list, i + 1);

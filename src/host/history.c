@@ -10,6 +10,7 @@
 #include "host/capture.h"
 #include "host/history.h"
 #include "host/walk.h"
+#include "ir/grad.h"
 
 enum { IN_LOSS = 1, IN_WRT = 2 };
 
@@ -186,24 +187,23 @@ static int input_of(const Host *h, const Capture *step, const Tensor *t)
     return n && n->op == OP_input ? (int)ir_attr_int(n, 0) : -1;
 }
 
+static bool is_float(const Node *n) { return DTYPES[n->dtype].class == CLASS_FLOAT; }
+
 /* Marks the inputs that the loss, a node of the step, reads. */
 static void mark_read(lua_State *L, const Graph *g, const Node *loss, uint8_t *roles)
 {
     uint8_t *mark = host_scratch(L, (size_t)g->nodes.n, 1);
     mark[loss->id] = 1;
-    for (uint32_t id = loss->id + 1; id-- > 0;) {
-        const Node *n = g->nodes.at[id];
-        if (!mark[id] || DTYPES[n->dtype].class != CLASS_FLOAT) continue;
-        if (n->op == OP_input) roles[ir_attr_int(n, 0)] |= IN_LOSS;
-        for (int i = 0; ir_op(n)->grad && i < n->nin; i++) mark[n->in[i]->id] = 1;
-    }
+    ir_grad_reach(g, mark);
+    for (int i = 0; i < g->inputs.n; i++)
+        if (mark[g->inputs.at[i].node->id] && is_float(g->inputs.at[i].node)) roles[i] |= IN_LOSS;
     lua_pop(L, 1);
 }
 
 static void mark_all(const Graph *g, uint8_t *roles)
 {
     for (int i = 0; i < g->inputs.n; i++)
-        if (DTYPES[g->inputs.at[i].node->dtype].class == CLASS_FLOAT) roles[i] |= IN_LOSS;
+        if (is_float(g->inputs.at[i].node)) roles[i] |= IN_LOSS;
 }
 
 /* The parties from the roles of the inputs. */

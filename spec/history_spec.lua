@@ -321,6 +321,138 @@ local THROUGH = {
   end },
 }
 
+-- The way leads through earlier runs of a function given to sgl.scan or loop.
+local RUNS = {
+  { "a carry that the tensor made", function(compile)
+    local w = sgl.tensor { 2.0 }
+    return compile(function(xs)
+      local _, ys = sgl.scan(function(c, x)
+        c = c * w + x
+        return c, sgl.grad((c * c):sum(), w)
+      end, sgl.ones(1), xs)
+      return ys
+    end)(sgl.ones(3, 1))
+  end },
+  { "two carries, one after the other", function(compile)
+    local w = sgl.tensor { 2.0 }
+    return compile(function(xs)
+      local _, ys = sgl.scan(function(c, x)
+        local g = sgl.grad((c.b * w):sum(), w)
+        return { a = w * x, b = c.a:sin() }, g
+      end, { a = sgl.ones(1), b = sgl.ones(1) }, xs)
+      return ys
+    end)(sgl.ones(3, 1))
+  end },
+  { "a tensor that was assigned", function(compile)
+    local w = sgl.tensor { 2.0 }
+    return compile(function(xs)
+      local state = sgl.ones(1) * 0.5
+      local _, ys = sgl.scan(function(c, x)
+        local g = sgl.grad((state * w):sum(), w)
+        state:assign(state * w + x)
+        return c, g
+      end, sgl.zeros(1), xs)
+      return ys
+    end)(sgl.ones(3, 1))
+  end },
+  { "a carry that another made", function(compile)
+    return compile(function(xs)
+      local _, ys = sgl.scan(function(c, x)
+        local g = sgl.grad((c.a * c.b):sum(), c.a)
+        local a = c.a * x
+        return { a = a, b = a:exp() }, g
+      end, { a = sgl.ones(1), b = sgl.ones(1) }, xs)
+      return ys
+    end)(sgl.full({ 3, 1 }, 0.5))
+  end },
+  { "a carry that another made before the first", function(compile)
+    return compile(function(start)
+      local a = start * 2
+      local _, ys = sgl.scan(function(c, x)
+        local g = sgl.grad((c.a * c.b):sum(), c.a)
+        return { a = c.a * x, b = c.b }, g
+      end, { a = a, b = a * 3 }, sgl.ones(3, 1))
+      return ys
+    end)(sgl.ones(1))
+  end },
+  { "a branch inside", function(compile)
+    local w = sgl.tensor { 2.0 }
+    return compile(function(xs)
+      local _, ys = sgl.scan(function(c, x)
+        local g = sgl.cond(x:sum():gt(0), function()
+          local loss = (c * c * w):sum()
+          return sgl.grad(loss, w)
+        end, function() return x end)
+        return c * w + x, g
+      end, sgl.ones(1), xs)
+      return ys
+    end)(sgl.ones(3, 1))
+  end },
+  { "a loop", function(compile)
+    local w = sgl.tensor { 2.0 }
+    return compile(function(x)
+      return (sgl.loop(function(c) return c.n:lt(3) end, function(c)
+        local g = sgl.grad((c.v * w):sum(), w)
+        return { v = c.v * w, g = g, n = c.n + 1 }
+      end, { v = x, g = sgl.zeros(1), n = sgl.tensor(0.0) }, { max = 5 })).g
+    end)(sgl.ones(1))
+  end },
+}
+
+-- Nothing goes through them.
+local RUNS_SAME = {
+  { "parameters that are assigned", function(compile)
+    local w, b = sgl.tensor { 0.5 }, sgl.tensor { 0.1 }
+    compile(function(xs)
+      sgl.scan(function(c, x)
+        local g = sgl.grad(((x * w + b - 1) ^ 2):sum(), { w, b })
+        w:assign(w - 0.1 * g[1])
+        b:assign(b - 0.1 * g[2])
+        return c, x:sum()
+      end, sgl.zeros(1), xs)
+      return xs
+    end)(sgl.rand(4, 1):sign())
+    return w + b
+  end },
+  { "parameters that are carried", function(compile)
+    return (compile(function(xs)
+      return (sgl.scan(function(p, x)
+        local g = sgl.grad(((x * p.w + p.b - 1) ^ 2):sum(), { p.w, p.b })
+        return { w = p.w - 0.1 * g[1], b = p.b - 0.1 * g[2] }, x:sum()
+      end, { w = sgl.zeros(1), b = sgl.ones(1) }, xs))
+    end)(sgl.full({ 4, 1 }, 0.5)).w)
+  end },
+  { "a carry that is detached", function(compile)
+    local w = sgl.tensor { 2.0 }
+    return compile(function(xs)
+      local _, ys = sgl.scan(function(c, x)
+        c = c:detach() * w + x
+        return c, sgl.grad((c * c):sum(), w)
+      end, sgl.ones(1), xs)
+      return ys
+    end)(sgl.ones(3, 1))
+  end },
+  { "a carry that no gradient reaches", function(compile)
+    local w = sgl.tensor { 2.0 }
+    return compile(function(xs)
+      local _, ys = sgl.scan(function(c, x)
+        return c + x, sgl.grad((c * w):sum(), w)
+      end, sgl.ones(1), xs)
+      return ys
+    end)(sgl.ones(3, 1))
+  end },
+  { "what was assigned and read by no loss", function(compile)
+    local w, seen = sgl.tensor { 2.0 }, sgl.zeros(1)
+    return compile(function(xs)
+      local _, ys = sgl.scan(function(c, x)
+        seen:assign(seen + w)
+        return c, sgl.grad((x * w * w):sum(), w)
+      end, sgl.ones(1), xs)
+      return ys
+    end)(sgl.ones(3, 1))
+  end },
+}
+
 local function refuses(fn, ...)
   local fine, e = pcall(fn, ...)
   assert(not fine, "it gave a value")
@@ -337,6 +469,15 @@ describe("a gradient in a step", function()
       assert.are.same(numbers(case[2](identity)), numbers(case[2](segments)))
     end)
   end
+
+  for _, case in ipairs(RUNS) do
+    it("in a block breaks where it would leave out " .. case[1], function()
+      assert.are.equal("B-CARRY", (refuses(case[2], whole)))
+      assert.are.same(numbers(case[2](identity)), numbers(case[2](segments)))
+    end)
+  end
+
+  for _, case in ipairs(RUNS_SAME) do SAME[#SAME + 1] = case end
 
   for _, case in ipairs(SAME) do
     it("is what it is outside with " .. case[1], function()

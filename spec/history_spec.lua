@@ -1,5 +1,5 @@
--- history_spec.lua: gradients that go through what was computed before a step, or by one: a compiled
--- function gives what the same Lua function gives, or says that it cannot.
+-- history_spec.lua: gradients that go through what was computed before a step, or by one: a
+-- compiled function gives what the same Lua function gives, or says that it cannot.
 
 local sgl = require "sgl"
 local core = require "sgl.core"
@@ -531,8 +531,8 @@ describe("a gradient in a step", function()
       end
       local programs = step:programs()
       assert.are.equal(2, #programs)
-      assert.matches("^the history of y, from which the gradient at .*history_spec.lua:%d+ goes back "
-        .. "to w, changed$", programs[2].reason)
+      assert.matches("^the history of y, from which the gradient at .*history_spec.lua:%d+ goes "
+        .. "back to w, changed$", programs[2].reason)
       local broken = order[1] and 1 or 2
       assert.are.equal("B-GRAD", programs[broken].broken.code)
       assert.are.equal("gradients", programs[broken].broken.component)

@@ -20,7 +20,8 @@ typedef struct CapturedState {
     Node *input, *now;
 } CapturedState;
 
-/* An argument's stand-in; what was passed is on the stack as long as the capture is on; `same`: the number of an earlier argument that is the same tensor. */
+/* An argument's stand-in; what was passed is on the stack while the capture is on; `same`: the
+ * number of an earlier argument that is the same tensor. */
 typedef struct CapturedArg {
     Tensor *tensor;
     Tensor *given; /* what was passed; NULL: a number */

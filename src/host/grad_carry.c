@@ -32,25 +32,33 @@ static bool is_inner(const Host *h, const Capture *c, const Tensor *t)
     return false;
 }
 
+/* The roles, all none, of the inputs of c in a new record. */
+static uint8_t *roles_new(lua_State *L, Host *h, Capture *c)
+{
+    int n = c->inputs.n;
+    uint8_t *roles = base_mem_zero((size_t)n + 1, 1);
+    CarryGrad grad = {.src = c->trace.graph->src, .roles = roles, .n = n};
+    if (roles && vec_push(&c->grads, grad)) return roles;
+    base_mem_free(roles);
+    no_memory(L, h);
+    return NULL;
+}
+
 /* What the inputs of c are to a gradient by the tensors in the list at 2; `mark`: the nodes of c
  * that the loss reads. */
 static void note(lua_State *L, Host *h, Capture *c, const uint8_t *mark)
 {
-    CarryGrad *g = NULL;
-    if (vec_push(&c->grads, ((CarryGrad){.src = c->trace.graph->src}))) g = &vec_last(&c->grads);
-    if (g) g->roles = base_mem_zero((size_t)c->inputs.n + 1, 1);
-    if (!g || !g->roles) no_memory(L, h);
-    g->n = c->inputs.n;
-    for (int i = 0; i < g->n; i++) {
+    uint8_t *roles = roles_new(L, h, c);
+    for (int i = 0; i < c->inputs.n; i++) {
         const Node *input = c->inputs.at[i].input;
-        if (is_float(input) && mark[input->id]) g->roles[i] |= IN_LOSS;
+        if (is_float(input) && mark[input->id]) roles[i] |= IN_LOSS;
     }
     for (int i = 1, n = (int)lua_rawlen(L, 2); i <= n; i++) {
         lua_rawgeti(L, 2, i);
         Tensor *t = host_tensor_at(L, h, -1);
         const Node *node =
             is_inner(h, c, t) ? NULL : host_capture_node_in(L, h, c, lua_gettop(L), t);
-        if (node && node->op == OP_input) g->roles[ir_attr_int(node, 0)] |= IN_WRT;
+        if (node && node->op == OP_input) roles[ir_attr_int(node, 0)] |= IN_WRT;
         lua_pop(L, 1);
     }
 }

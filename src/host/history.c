@@ -254,6 +254,7 @@ static History *record_new(lua_State *L, Capture *step)
     if (!r || !host_guards_history(step->watch.guards, r)) {
         base_mem_free(r);
         no_memory(L);
+        return NULL;
     }
     r->src = step->trace.graph->src;
     lua_rawgetp(L, LUA_REGISTRYINDEX, step);

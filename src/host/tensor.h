@@ -41,7 +41,7 @@ void host_tensor_bind(Tensor *t, Trace *tr, Node *n);     /* its value too when 
 void host_tensor_set(Tensor *t, Storage *s);              /* takes s: t is a leaf now */
 uint64_t host_tensor_id(void);                            /* a new one, larger than all before */
 void host_tensor_renew(Tensor *t);                        /* its storage got another value */
-bool host_tensor_ids(const Host *h, Map *ids);            /* of all that there are; false: no memory */
+bool host_tensor_ids(const Host *h, Map *ids);            /* of all; false: no memory */
 void host_tensor_detach(Tensor *t);                       /* leaves its trace */
 void host_hint_memory(lua_State *L, Host *h);             /* tells the collector of storage */
 

@@ -17,6 +17,10 @@ int host_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char 
 /* The same for a break between two others, which are on the top of the stack, each a name or a
  * tensor. */
 int host_break_between(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what);
+/* The same at the definition of a function, which lua_getinfo filled into ar ("S"). */
+int host_break_at(lua_State *L, Host *h, Break reason, const lua_Debug *ar, const char *what);
+/* The value of t is read now, which ends a segment: noted where a survey is on. */
+void host_break_note(lua_State *L, Host *h, const Tensor *t, const char *what);
 /* Remembers the error on the top of the stack: a capture that goes on all the same, because
  * user code caught it, ends with it. */
 void host_break_remember(lua_State *L, Host *h);

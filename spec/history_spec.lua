@@ -134,6 +134,17 @@ local SAME = {
     local w = sgl.tensor { 2.0, 3.0 }
     return compile(function(y) return sgl.grad((y:detach() * w):sum(), w) end)(w * 3)
   end },
+  { "a tensor that the loss in a branch does not read", function(compile)
+    local w = sgl.tensor { 2.0, 3.0 }
+    return compile(function(y)
+      local u = y * 2
+      local g = sgl.cond(y:sum():gt(0), function()
+        local loss = (w * w):sum()
+        return sgl.grad(loss, w)
+      end, function() return u end)
+      return g + y
+    end)(w:exp())
+  end },
   { "a tensor that the loss does not read", function(compile)
     local w = sgl.tensor { 2.0, 3.0 }
     local g, m = compile(function(y)

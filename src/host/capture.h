@@ -111,8 +111,11 @@ Capture *host_grad_home(lua_State *L, Host *h);
 /* Raises if loss, in the block c, depends on the tensors, wrt[i] there, through nodes outside. */
 void host_grad_check(lua_State *L, Capture *c, Node *loss, int n, Node *const *wrt);
 
-/* grad_carry.c: the same through the runs before of a block that repeats. Takes note of a gradient,
- * as above; asks when the results of block c are known, of which the first ncarry are carried. */
+/* grad_carry.c: the same through the runs before of a block that repeats. */
+/* Pushes scratch: by id, what nodes around block c the marked nodes of c read, by gradients. */
+uint8_t *host_carry_outside(lua_State *L, const Capture *c, const uint8_t *mark);
+/* Takes note of a gradient, as above; asks when the results of block c are known, of which the first
+ * ncarry are carried. */
 void host_carry_note(lua_State *L, Host *h, Capture *c, const Node *loss);
 void host_carry_end(lua_State *L, Capture *c, int ncarry);
 void host_carry_free(Capture *c);

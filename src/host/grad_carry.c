@@ -63,20 +63,26 @@ static void note(lua_State *L, Host *h, Capture *c, const uint8_t *mark)
     }
 }
 
+uint8_t *host_carry_outside(lua_State *L, const Capture *c, const uint8_t *mark)
+{
+    uint8_t *outside = host_scratch(L, (size_t)c->outer->trace.graph->nodes.n, 1);
+    for (int i = 0; i < c->inputs.n; i++) {
+        const BlockInput *in = &c->inputs.at[i];
+        if (in->from && mark[in->input->id] && is_float(in->input)) outside[in->from->id] = 1;
+    }
+    ir_grad_reach(c->outer->trace.graph, outside);
+    return outside;
+}
+
 void host_carry_note(lua_State *L, Host *h, Capture *c, const Node *loss)
 {
     int top = lua_gettop(L);
     uint8_t *mark = c ? host_scratch(L, (size_t)c->trace.graph->nodes.n, 1) : NULL;
     if (c) mark[loss->id] = 1;
+    if (c) ir_grad_reach(c->trace.graph, mark);
     for (; c && c->outer; c = c->outer) {
-        ir_grad_reach(c->trace.graph, mark);
         if (c->repeats) note(L, h, c, mark);
-        uint8_t *outside = host_scratch(L, (size_t)c->outer->trace.graph->nodes.n, 1);
-        for (int i = 0; i < c->inputs.n; i++) {
-            const BlockInput *in = &c->inputs.at[i];
-            if (in->from && mark[in->input->id] && is_float(in->input)) outside[in->from->id] = 1;
-        }
-        mark = outside;
+        mark = host_carry_outside(L, c, mark);
     }
     lua_settop(L, top);
 }

@@ -3,8 +3,8 @@
  * In a step, arguments and tensors from outside are inputs. The gradient by an input w is whole
  * unless another input that the loss reads depends on w: through operations recorded before the
  * step, through a program that made it, or because it is w by another name.
- * Holds: what a gradient in a block depends on is not known before the step ends, as the block may
- *        run again: so there the loss counts as reading all inputs of the step.
+ * Holds: what a gradient in a block that repeats depends on is not known before the step ends: there
+ *        the loss counts as reading all inputs of the step.
  */
 #include "host/break.h"
 #include "host/capture.h"
@@ -26,8 +26,8 @@ typedef struct Party {
 
 struct History {
     Src src;
-    bool conflict; /* the answer that the capture was made for */
-    bool in_block;
+    bool conflict;   /* the answer that the capture was made for */
+    bool in_block;   /* that repeats */
     int slot;        /* of the list of the states, among what the guards anchor */
     bool answer;     /* the last one, */
     uint64_t cut;    /* and Host.last_cut then */
@@ -189,15 +189,19 @@ static int input_of(const Host *h, const Capture *step, const Tensor *t)
 
 static bool is_float(const Node *n) { return DTYPES[n->dtype].class == CLASS_FLOAT; }
 
-/* Marks the inputs that the loss, a node of the step, reads. */
-static void mark_read(lua_State *L, const Graph *g, const Node *loss, uint8_t *roles)
+/* Marks the inputs of the step that the loss, a node of c, reads. false: that is not known yet. */
+static bool mark_read(lua_State *L, const Capture *c, const Node *loss, uint8_t *roles)
 {
-    uint8_t *mark = host_scratch(L, (size_t)g->nodes.n, 1);
+    int top = lua_gettop(L);
+    uint8_t *mark = host_scratch(L, (size_t)c->trace.graph->nodes.n, 1);
     mark[loss->id] = 1;
-    ir_grad_reach(g, mark);
-    for (int i = 0; i < g->inputs.n; i++)
+    ir_grad_reach(c->trace.graph, mark);
+    for (; c->outer && !c->repeats; c = c->outer) mark = host_carry_outside(L, c, mark);
+    const Graph *g = c->trace.graph;
+    for (int i = 0; i < g->inputs.n && !c->outer; i++)
         if (mark[g->inputs.at[i].node->id] && is_float(g->inputs.at[i].node)) roles[i] |= IN_LOSS;
-    lua_pop(L, 1);
+    lua_settop(L, top);
+    return !c->outer;
 }
 
 static void mark_all(const Graph *g, uint8_t *roles)
@@ -277,9 +281,8 @@ static void check_inside(lua_State *L, Host *h, Capture *c, const Node *loss)
     }
     if (wrt && step->watch.guards) {
         History *r = record_new(L, step);
-        r->in_block = c->outer != NULL;
-        if (c->outer) mark_all(g, roles);
-        else mark_read(L, g, loss, roles);
+        r->in_block = !mark_read(L, c, loss, roles);
+        if (r->in_block) mark_all(g, roles);
         fill(L, r, step, roles);
         ask(L, h, step, r);
     }

@@ -114,8 +114,8 @@ void host_grad_check(lua_State *L, Capture *c, Node *loss, int n, Node *const *w
 /* grad_carry.c: the same through the runs before of a block that repeats. */
 /* Pushes scratch: by id, what nodes around block c the marked nodes of c read, by gradients. */
 uint8_t *host_carry_outside(lua_State *L, const Capture *c, const uint8_t *mark);
-/* Takes note of a gradient, as above; asks when the results of block c are known, of which the first
- * ncarry are carried. */
+/* Takes note of a gradient, as above; asks when the results of block c are known, of which the
+ * first ncarry are carried. */
 void host_carry_note(lua_State *L, Host *h, Capture *c, const Node *loss);
 void host_carry_end(lua_State *L, Capture *c, int ncarry);
 void host_carry_free(Capture *c);

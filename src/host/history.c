@@ -3,8 +3,8 @@
  * In a step, arguments and tensors from outside are inputs. The gradient by an input w is whole
  * unless another input that the loss reads depends on w: through operations recorded before the
  * step, through a program that made it, or because it is w by another name.
- * Holds: what a gradient in a block that repeats depends on is not known before the step ends: there
- *        the loss counts as reading all inputs of the step.
+ * Holds: what a gradient in a block that repeats depends on is not known before the step ends:
+ *        there the loss counts as reading all inputs of the step.
  */
 #include "host/break.h"
 #include "host/capture.h"

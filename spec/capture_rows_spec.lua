@@ -96,6 +96,10 @@ local ROWS = {
   { "B-VALUE", function(x) return (tonumber(x)) end },
   { "B-VALUE", function(x) return math.type(x) end },
   { "B-VALUE", function(x) local ok = pcall(check, x:gt(0)) return ok end },
+  { "ok", function(x)
+    local _, e = pcall(function() return x:reshape(7) end)
+    return x * #tostring(e) * #(e .. "!")
+  end },
   { "B-KEY", function(x) local t = {} return t[x] end },
   { "B-KEY", function(x) local t = {} t[x + 1] = 1 end },
   { "B-KEY", function(x) return (rawget({}, x + 1)) end },

@@ -71,11 +71,11 @@ static const struct {
     bool sizes;
 } NUMBERS[] = {
     {"math.max", 1, -1, true},     {"math.min", 1, -1, true},     {"math.", 1, -1, false},
-    {"string.format", 0, 0, true}, {"string.", 1, -1, false},     {"utf8.", 1, -1, false},
-    {"type", 1, 1, false},         {"tonumber", 1, 2, false},     {"rawequal", 1, 2, false},
-    {"select", 1, 1, false},       {"rawget", 2, 2, false},       {"rawset", 2, 2, false},
-    {"next", 2, 2, false},         {"table.concat", 3, 4, false}, {"table.unpack", 2, 3, false},
-    {"table.move", 2, 4, false},   {"table.remove", 2, 2, false},
+    {"string.", 1, -1, false},     {"utf8.", 1, -1, false},       {"type", 1, 1, false},
+    {"tonumber", 1, 2, false},     {"rawequal", 1, 2, false},     {"select", 1, 1, false},
+    {"rawget", 2, 2, false},       {"rawset", 2, 2, false},       {"next", 2, 2, false},
+    {"table.concat", 3, 4, false}, {"table.unpack", 2, 3, false}, {"table.move", 2, 4, false},
+    {"table.remove", 2, 2, false},
 };
 
 /* A size or a number among the arguments, or computed of such, at index i? */
@@ -101,10 +101,25 @@ static void check_joined(lua_State *L, lua_Debug *ar, const Watch *w, const char
     }
 }
 
+/* Sizes have a text of their own, for %s; numbers among the arguments have none. */
+static void check_format(lua_State *L, lua_Debug *ar, const Watch *w, const char *name)
+{
+    const char *p = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : "";
+    for (int i = 2; i <= ar->ntransfer && (p = strchr(p, '%')) != NULL; p++) {
+        p += 1 + strspn(p + 1, "-+ #0123456789.");
+        if (*p != '%') refuse_unknown(L, ar, w, name, i++, *p == 's');
+        if (!*p) break;
+    }
+}
+
 static void check_unknown(lua_State *L, lua_Debug *ar, const Watch *w, const char *name)
 {
     size_t k = 0, count = sizeof NUMBERS / sizeof *NUMBERS;
     if (!name) return;
+    if (!strcmp(name, "string.format")) {
+        check_format(L, ar, w, name);
+        return;
+    }
     while (k < count && strncmp(NUMBERS[k].name, name, strlen(NUMBERS[k].name)) != 0) k++;
     if (k == count) return;
     int last =

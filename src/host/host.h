@@ -86,7 +86,7 @@ extern const luaL_Reg HOST_ERROR[], HOST_MAKE[], HOST_READ[], HOST_APPLY[], HOST
     HOST_IO[], HOST_GUARD[], HOST_BREAK[], HOST_KNOBS[], HOST_EVENTS[], HOST_CACHE[], HOST_DIM[],
     HOST_RESULT[];
 extern const luaL_Reg HOST_TENSOR_META[], HOST_TENSOR_METHODS[], HOST_READ_METHODS[];
-void host_open_error(lua_State *L);
+void host_open_error(lua_State *L); /* the host is on the top */
 void host_open_ops(lua_State *L); /* (methods, metatable, host): adds the operators */
 /* Push (methods, metatable), or the metatable. */
 void host_tensor_class(lua_State *L, Host *h);

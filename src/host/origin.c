@@ -1,9 +1,10 @@
 /* origin.c: builds origins, and looks ids up in them.
  *
  * Holds: an origin is flat: it has the ids of the origins of what the run read, so no chain of runs
- *        keeps anything alive. Its entries are sorted. Entries of tensors that are gone are dropped
- *        when they have doubled; where even then there are more than MOST_IDS, all that is older
- *        counts as part of it.
+ *        keeps anything alive. Its entries are sorted. The ids of the states, the longest part and
+ *        mostly the same from run to run, are a Base that origins share. Entries of tensors that
+ *        are gone are dropped when they have doubled; where even then there are more than MOST_IDS,
+ *        all that is older counts as part of it.
  */
 #include <string.h>
 #include "host/origin.h"
@@ -13,7 +14,7 @@ enum { MOST_IDS = 1 << 16, FEW_IDS = 256 };
 
 /* What a result can come out of. A value that is replaced has no id of its own afterwards, but what
  * it came out of stays. */
-typedef enum SourceKind { READ, REPLACED, ASSIGNED, RESULT } SourceKind;
+typedef enum SourceKind { STATE, ARGUMENT, REPLACED, ASSIGNED, RESULT } SourceKind;
 typedef struct Source {
     SourceKind kind;
     int number; /* of the input, or of the result */
@@ -24,6 +25,11 @@ typedef struct Entry {
     uint32_t source;
 } Entry;
 
+typedef struct Base {
+    int refs, n;
+    Entry at[];
+} Base;
+
 struct Flow {
     int refs;
     int words;           /* of 64 results */
@@ -33,11 +39,15 @@ struct Flow {
     int late;            /* sources whose ids are known after the run only */
     int most;            /* entries above which to look for those that are gone */
     VEC(Entry) list;     /* while an origin is built */
+    Base *base;          /* of the last run; NULL: no states */
+    VEC(uint64_t) known; /* ids of the states, in the order of the sources, that base is of */
+    bool histories;      /* a state of this run came out of something */
 };
 
 struct Origin {
     int refs;
     Flow *flow;
+    Base *base;
     uint64_t older; /* all smaller ids are part of it */
     int n;
     Entry at[];
@@ -74,11 +84,13 @@ typedef struct Candidate {
 static int candidates(const Graph *g, int results, Node *const *assigned, Candidate *list)
 {
     static const InputKind ORDER[] = {INPUT_STATE, INPUT_ARG};
+    static const SourceKind KINDS[] = {STATE, ARGUMENT};
     int n = 0;
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < g->inputs.n; i++)
             if (g->inputs.at[i].kind == ORDER[k])
-                list[n++] = (Candidate){{assigned[i] ? REPLACED : READ, i}, g->inputs.at[i].node};
+                list[n++] =
+                    (Candidate){{assigned[i] ? REPLACED : KINDS[k], i}, g->inputs.at[i].node};
     for (int i = 0; i < g->inputs.n; i++)
         if (assigned[i] && assigned[i]->nin) list[n++] = (Candidate){{ASSIGNED, i}, assigned[i]};
     for (int k = 0; k < results; k++) list[n++] = (Candidate){{RESULT, k}, g->outputs.at[k].node};
@@ -136,9 +148,16 @@ Flow *host_flow_new(const Graph *g, int results, Node *const *assigned)
     return NULL;
 }
 
+static void base_unref(Base *b)
+{
+    if (b && !--b->refs) base_mem_free(b);
+}
+
 void host_flow_unref(Flow *f)
 {
     if (!f || --f->refs) return;
+    base_unref(f->base);
+    vec_free(&f->known);
     vec_free(&f->sources);
     vec_free(&f->reach);
     vec_free(&f->list);
@@ -155,20 +174,30 @@ Origin *host_origin_ref(Origin *o)
 void host_origin_unref(Origin *o)
 {
     if (!o || --o->refs) return;
+    base_unref(o->base);
     host_flow_unref(o->flow);
     base_mem_free(o);
 }
 
 /* ---- the ids of a run */
 
+/* The entries at `at` that are in a result of `from` are also what source s of f comes out of. */
+static bool inherit_entries(Flow *f, uint32_t s, const Flow *from, const Entry *at, int n,
+                            int result)
+{
+    for (int i = 0; i < n; i++)
+        if (reaches(from, at[i].source, result) && !vec_push(&f->list, ((Entry){at[i].id, s})))
+            return false;
+    return true;
+}
+
 /* What t came out of before is also what source s comes out of. */
 static bool inherit(Host *h, Flow *f, const Tensor *t, uint32_t s, uint64_t *older)
 {
     const Origin *o = t->origin;
-    for (int i = 0; o && i < o->n; i++)
-        if (reaches(o->flow, o->at[i].source, t->result) &&
-            !vec_push(&f->list, ((Entry){o->at[i].id, s})))
-            return false;
+    if (o && !inherit_entries(f, s, o->flow, o->at, o->n, t->result)) return false;
+    if (o && o->base && !inherit_entries(f, s, o->flow, o->base->at, o->base->n, t->result))
+        return false;
     if (o && o->older > *older) *older = o->older;
     if (t->cut && h->last_cut > *older) *older = h->last_cut;
     if (!t->trace) return true;
@@ -180,6 +209,8 @@ static bool inherit(Host *h, Flow *f, const Tensor *t, uint32_t s, uint64_t *old
     return true;
 }
 
+static bool has_history(const Tensor *t) { return t->origin || t->cut || t->trace; }
+
 static bool gather(Host *h, Flow *f, Tensor *const *tensor, uint64_t *older)
 {
     f->list.n = 0;
@@ -187,11 +218,11 @@ static bool gather(Host *h, Flow *f, Tensor *const *tensor, uint64_t *older)
     for (int s = 0; s < f->sources.n; s++) {
         Source from = f->sources.at[s];
         if (from.kind > REPLACED) return true;
-        const Tensor *t = tensor[from.number];
+        const Tensor *t = from.kind == STATE && !f->histories ? NULL : tensor[from.number];
         if (!t) continue;
-        bool has = t->origin || t->cut || t->trace;
-        if (has && !inherit(h, f, t, (uint32_t)s, older)) return false;
-        if (from.kind == READ && !vec_push(&f->list, ((Entry){t->id, (uint32_t)s}))) return false;
+        if (has_history(t) && !inherit(h, f, t, (uint32_t)s, older)) return false;
+        if (from.kind == ARGUMENT && !vec_push(&f->list, ((Entry){t->id, (uint32_t)s})))
+            return false;
     }
     return true;
 }
@@ -274,22 +305,68 @@ static bool bound_entries(Host *h, Flow *f, uint64_t *older)
     return ok;
 }
 
-static int no_memory(Host *h) { return base_fail(h->cx, SGL_ENOMEM, "out of memory for a step"); }
+/* Are the ids of the states those of the last run? Notes them, and whether one has a history. */
+static bool same_states(Flow *f, Tensor *const *tensor)
+{
+    bool same = true;
+    int k = 0;
+    f->histories = false;
+    for (int s = 0; s < f->sources.n; s++) {
+        Source from = f->sources.at[s];
+        if (from.kind != STATE) continue;
+        const Tensor *t = tensor[from.number];
+        same &= f->known.at[k] == t->id;
+        f->known.at[k++] = t->id;
+        f->histories |= has_history(t);
+    }
+    return same;
+}
+
+/* The base of this run, of which the last one's is most often the same. */
+static bool renew_base(Flow *f, Tensor *const *tensor)
+{
+    if (!vec_reserve(&f->known, f->sources.n)) return false;
+    while (f->known.n < f->sources.n) f->known.at[f->known.n++] = 0;
+    if (same_states(f, tensor)) return true;
+    base_unref(f->base);
+    f->base = NULL;
+    f->list.n = 0;
+    for (int s = 0; s < f->sources.n; s++) {
+        Source from = f->sources.at[s];
+        if (from.kind != STATE) continue;
+        if (!vec_push(&f->list, ((Entry){tensor[from.number]->id, (uint32_t)s}))) return false;
+    }
+    if (!in_order(f) && !sort_entries(f)) return false;
+    size_t bytes = (size_t)f->list.n * sizeof *f->list.at;
+    f->base = base_mem_alloc(sizeof *f->base + bytes);
+    if (!f->base) return false;
+    *f->base = (Base){1, f->list.n};
+    memcpy(f->base->at, f->list.at, bytes);
+    return true;
+}
+
+/* The ids of the last run are not known. */
+static int no_memory(Host *h, Flow *f)
+{
+    f->known.n = 0;
+    return base_fail(h->cx, SGL_ENOMEM, "out of memory for a step");
+}
 
 int host_origin_begin(Host *h, Flow *f, Tensor *const *tensor, Origin **out)
 {
     uint64_t older = 0;
     *out = NULL;
     if (!f->sources.n) return SGL_OK;
-    if (!gather(h, f, tensor, &older)) return no_memory(h);
-    if (!in_order(f) && !sort_entries(f)) return no_memory(h);
-    if (!bound_entries(h, f, &older)) return no_memory(h);
-    if (!f->list.n && !older && !f->late) return SGL_OK;
+    if (!renew_base(f, tensor) || !gather(h, f, tensor, &older)) return no_memory(h, f);
+    if (!in_order(f) && !sort_entries(f)) return no_memory(h, f);
+    if (!bound_entries(h, f, &older)) return no_memory(h, f);
+    if (!f->base && !f->list.n && !older && !f->late) return SGL_OK;
     Origin *o = base_mem_alloc(sizeof *o + (size_t)(f->list.n + f->late) * sizeof *o->at);
-    if (!o) return no_memory(h);
-    *o = (Origin){.refs = 1, .flow = f, .older = older, .n = f->list.n};
+    if (!o) return no_memory(h, f);
+    *o = (Origin){.refs = 1, .flow = f, .base = f->base, .older = older, .n = f->list.n};
     if (o->n) memcpy(o->at, f->list.at, (size_t)o->n * sizeof *o->at);
     f->refs++;
+    if (f->base) f->base->refs++;
     *out = o;
     return SGL_OK;
 }
@@ -313,26 +390,38 @@ void host_origin_end(Origin *o, Tensor *const *tensor, Tensor *const *result)
     }
 }
 
-bool host_origin_has(const Origin *o, int result, uint64_t id)
+static bool has_entry(const Flow *f, const Entry *at, int n, int result, uint64_t id)
 {
-    if (id < o->older) return true;
-    if (!o->n || id > o->at[o->n - 1].id) return false;
-    int low = 0, high = o->n;
+    if (!n || id > at[n - 1].id) return false;
+    int low = 0, high = n;
     while (low < high) {
         int middle = low + (high - low) / 2;
-        if (o->at[middle].id < id) low = middle + 1;
+        if (at[middle].id < id) low = middle + 1;
         else high = middle;
     }
-    for (; low < o->n && o->at[low].id == id; low++)
-        if (reaches(o->flow, o->at[low].source, result)) return true;
+    for (; low < n && at[low].id == id; low++)
+        if (reaches(f, at[low].source, result)) return true;
     return false;
+}
+
+bool host_origin_has(const Origin *o, int result, uint64_t id)
+{
+    const Base *b = o->base;
+    return id < o->older || has_entry(o->flow, o->at, o->n, result, id) ||
+           (b && has_entry(o->flow, b->at, b->n, result, id));
+}
+
+static bool add_ids(const Flow *f, const Entry *at, int n, int result, Ids *ids)
+{
+    for (int i = 0; i < n; i++)
+        if (reaches(f, at[i].source, result) && !vec_push(ids, at[i].id)) return false;
+    return true;
 }
 
 bool host_origin_ids(const Origin *o, int result, Ids *ids)
 {
-    for (int i = 0; i < o->n; i++)
-        if (reaches(o->flow, o->at[i].source, result) && !vec_push(ids, o->at[i].id)) return false;
-    return true;
+    return add_ids(o->flow, o->at, o->n, result, ids) &&
+           (!o->base || add_ids(o->flow, o->base->at, o->base->n, result, ids));
 }
 
 uint64_t host_origin_older(const Origin *o) { return o->older; }

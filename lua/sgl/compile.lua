@@ -107,7 +107,7 @@ end
 
 -- The returned values as a plan over the tensors in them, which become the program's outputs.
 local function collect(v, outputs, depth, seen)
-  if is_tensor(v) then
+  if is_tensor(v) or core.weak(v) then
     outputs[#outputs + 1] = v
     return { leaf = #outputs }
   elseif is_plain(v) and depth <= MOST_DEPTH then

@@ -64,6 +64,7 @@ typedef struct Capture {
     int64_t *example; /* values of symbols by number, from the arguments; NULL: none */
     int nexample;
     bool classed;    /* it matters which numbers among the arguments are integers */
+    Map fits;        /* nodes of numbers: bits of the dtypes that they were found to fit */
     DimGuards sizes; /* what the example decided about sizes */
 } Capture;
 
@@ -104,6 +105,10 @@ void host_grad_check(lua_State *L, Capture *c, Node *loss, int n, Node *const *w
 /* program.c: pushes the program of a finished capture, whose graph it takes; `states` is the
  * index of the list of its tensors. */
 int host_program_push(lua_State *L, Host *h, Capture *c, int states);
+
+/* effect.c: the next effect is an error with the text when cond, a single bool, is false. NULL with
+ * the error set. */
+Node *host_effect_assert(Host *h, Node *cond, const char *text);
 
 /* rng.c: {seed, counter} of the next draw as a new i64[2]; the counter counts on. */
 Storage *host_rng_next(Host *h);

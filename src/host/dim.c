@@ -66,7 +66,7 @@ static int as_tensors(lua_State *L, Host *h, Op op)
         return host_raise(L, SGL_EARG, NULL,
                           "a symbolic size has no value here: outside a "
                           "captured function only + - * // and %% of sizes work");
-    host_elementwise(L, h, op);
+    host_operator(L, h, op);
     return 1;
 }
 

@@ -6,6 +6,7 @@
 #include "host/capture.h"
 #include "host/dim.h"
 #include "host/hook.h"
+#include "host/number.h"
 
 /* The innermost Lua frame, which made the call; NULL: none that was seen. */
 static Frame *caller(lua_State *L, Watch *w)
@@ -115,17 +116,24 @@ static bool read_loaded(lua_State *L, Watch *w, const Frame *f)
     return lua_getfield(L, loaded, lua_tostring(L, 1)) != LUA_TNIL;
 }
 
-/* What stands for an argument is another object than the argument, and a tensor if that is a
- * number. */
+/* What stands for an argument is another object than the argument. */
 static void check_identity(lua_State *L, const Watch *w, const char *name)
 {
     const Tensor *t = host_tensor_at(L, w->host, 1);
     if (!name) return;
     if (!strcmp(name, "rawequal") && host_watch_stand_in(L, w, 1, 2))
         host_break(L, w->host, BREAK_EQ, t, "rawequal of an argument and something from outside");
-    const CapturedArg *arg = t ? host_capture_argument(w->host->capture, t) : NULL;
-    if (arg && arg->number && !strcmp(name, "type"))
-        host_break(L, w->host, BREAK_NUMBER, NULL, "type of a number among the arguments");
+}
+
+/* Lua's functions that look at numbers. */
+static void check_number(lua_State *L, lua_Debug *ar, const Watch *w, const char *name)
+{
+    static const char *const LOOK[] = {"type",  "rawequal", "getmetatable", "tonumber",
+                                       "math.", "string.",  "utf8."};
+    bool looks = false;
+    for (size_t i = 0; name && i < sizeof LOOK / sizeof *LOOK; i++)
+        looks |= !strncmp(name, LOOK[i], strlen(LOOK[i]));
+    for (int i = 1; looks && i <= ar->ntransfer; i++) host_number_refuse(L, w->host, i, name);
 }
 
 /* Calls by user code that the library does not vouch for. */
@@ -185,6 +193,7 @@ void host_hook_call(lua_State *L, lua_Debug *ar, Watch *w)
         return;
     }
     if (f && !f->library) {
+        check_number(L, ar, w, name);
         check_identity(L, w, name);
         check_size(L, ar, w, name);
         check_user_call(L, ar, w, f, purity, name);

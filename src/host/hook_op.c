@@ -5,6 +5,7 @@
 #include "host/capture.h"
 #include "host/dim.h"
 #include "host/hook.h"
+#include "host/number.h"
 
 enum {
     VM_GETUPVAL = 9,
@@ -99,9 +100,12 @@ static void check_size(const At *at, int index, bool known, lua_Number v)
 static void op_forprep(const At *at)
 {
     if (at->f->library) return;
-    for (int k = 0; k < 3; k++)
-        if (host_dim_at(at->L, a_of(at->i) + 1 + k) != DIM_FAIL)
+    for (int k = 0; k < 3; k++) {
+        int index = a_of(at->i) + 1 + k;
+        if (host_dim_at(at->L, index) != DIM_FAIL)
             refuse(at, BREAK_SIZE, 0, "a 'for' loop over a symbolic size");
+        host_number_refuse(at->L, at->w->host, index, "a 'for' loop");
+    }
 }
 
 static void op_eq(const At *at)
@@ -117,6 +121,8 @@ static void op_eq(const At *at)
     bool ta = is_tensor(at, a), tb = is_tensor(at, b);
     if (!ta && !tb) return;
     if (lua_isnil(at->L, ta ? b : a)) return;
+    host_number_refuse(at->L, at->w->host, a, "'=='");
+    host_number_refuse(at->L, at->w->host, b, "'=='");
     refuse(at, BREAK_EQ, ta ? a : b, ta && tb ? "'==' of two tensors" : "'==' with a tensor");
 }
 
@@ -129,6 +135,7 @@ static void op_eq_constant(const At *at)
     if (op_of(at->i) == VM_EQK && host_hook_constant(at->L, at->ar, at->w, at->f, b_of(at->i)) &&
         lua_isnil(at->L, -1))
         return;
+    host_number_refuse(at->L, at->w->host, a, "'=='");
     refuse(at, BREAK_EQ, a, "'==' with a tensor");
 }
 
@@ -301,7 +308,7 @@ static const char *const EVENTS[] = {
     [6] = "__add", "__sub",  "__mul", "__mod",  "__pow", "__div",
     "__idiv",      "__band", "__bor", "__bxor", "__shl", "__shr",
 };
-enum { EVENT_COUNT = sizeof EVENTS / sizeof *EVENTS };
+enum { FIRST_SHIFT = 16, EVENT_COUNT = sizeof EVENTS / sizeof *EVENTS };
 
 static void read_event(const At *at, int reg, const char *event)
 {
@@ -312,6 +319,11 @@ static void op_mmbin(const At *at)
 {
     const char *event = c_of(at->i) < EVENT_COUNT ? EVENTS[c_of(at->i)] : NULL;
     if (!event) return;
+    if (c_of(at->i) >= FIRST_SHIFT) {
+        host_number_refuse(at->L, at->w->host, a_of(at->i) + 1, "a shift");
+        if (op_of(at->i) == VM_MMBIN)
+            host_number_refuse(at->L, at->w->host, b_of(at->i) + 1, "a shift");
+    }
     read_event(at, a_of(at->i), event);
     if (op_of(at->i) == VM_MMBIN) read_event(at, b_of(at->i), event);
 }

@@ -144,13 +144,15 @@ static void realise_inputs(lua_State *L, Host *h, Prog *p)
 
 static Storage *number_storage(lua_State *L, Host *h, const Prog *p)
 {
-    double value = lua_tonumber(L, -1);
-    if (p->number && lua_isinteger(L, -1) && (lua_Integer)(float)value != lua_tointeger(L, -1))
+    const lua_Integer most = INT64_C(1) << 53;
+    lua_Integer whole = p->number && lua_isinteger(L, -1) ? lua_tointeger(L, -1) : 0;
+    if (whole > most || whole < -most)
         host_raise(L, SGL_EARG, "pass a tensor of the dtype: sgl.tensor(n, { dtype = \"i64\" })",
-                   "a number among the arguments is an f32 inside the step, and %I does not fit",
-                   lua_tointeger(L, -1));
-    Storage *s = exec_storage_new(h->cx, DT_f32, 0, NULL);
-    if (s) *(float *)s->data = (float)value;
+                   "a number among the arguments is an f64 inside the step, and the integer %I "
+                   "does not fit",
+                   whole);
+    Storage *s = exec_storage_new(h->cx, DT_f64, 0, NULL);
+    if (s) *(double *)s->data = lua_tonumber(L, -1);
     return s;
 }
 

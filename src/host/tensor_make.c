@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+#include "host/number.h"
 #include "host/ops.h"
 #include "ir/build.h"
 
@@ -149,6 +150,24 @@ static Dtype class_dtype(int class)
     return class == CLASS_BOOL ? DT_bool : class == CLASS_INT ? DT_i32 : DT_f32;
 }
 
+/* Pushes a tensor on the node made by `build`. */
+static int push_node(lua_State *L, Host *h, Trace *tr, Node *n)
+{
+    Tensor *t = host_tensor_new(L, h);
+    if (!n) return host_throw(L, h);
+    host_tensor_bind(t, tr, n);
+    return 1;
+}
+
+/* Of a number of a step. */
+static int make_number(lua_State *L, Host *h, const Tensor *number)
+{
+    Trace *tr = host_trace(L, h);
+    Dtype dtype = lua_isnil(L, 2) ? class_dtype(host_number_class(h, number))
+                                  : host_check_dtype(L, 2, -1);
+    return push_node(L, h, tr, host_number_cast(L, h, "tensor", 1, dtype));
+}
+
 /* core.tensor(value, dtype?) */
 static int make_tensor(lua_State *L)
 {
@@ -156,6 +175,8 @@ static int make_tensor(lua_State *L)
     Walk w = {.L = L};
     luaL_checkany(L, 1);
     lua_settop(L, 2);
+    const Tensor *number = host_number_at(L, h, 1);
+    if (number) return make_number(L, h, number);
     lua_pushvalue(L, 1);
     measure(&w, 0, true);
     Dtype dtype = host_check_dtype(L, 2, class_dtype(w.class ? w.class : CLASS_FLOAT));
@@ -195,15 +216,6 @@ static int make_from_bytes(lua_State *L)
     return make_copy(L, h, dtype, rank, dims, bytes, n);
 }
 
-/* Pushes a tensor on the node made by `build`. */
-static int push_node(lua_State *L, Host *h, Trace *tr, Node *n)
-{
-    Tensor *t = host_tensor_new(L, h);
-    if (!n) return host_throw(L, h);
-    host_tensor_bind(t, tr, n);
-    return 1;
-}
-
 /* Fills the storage with one value. */
 static void fill_same(Storage *s, double value)
 {
@@ -222,6 +234,11 @@ static int make_full(lua_State *L)
     int64_t dims[OP_MAX_RANK];
     int rank = host_check_dims(L, 1, "full: the shape", dims);
     Dtype dtype = host_check_dtype(L, 3, DT_f32);
+    if (host_number_at(L, h, 2)) {
+        Trace *tr = host_trace(L, h);
+        Node *n = ir_cast(ir_cast(host_node(L, h, 2, "full"), DT_f64), dtype);
+        return push_node(L, h, tr, ir_broadcast(n, rank, dims));
+    }
     if (!lua_isnumber(L, 2) && !lua_isboolean(L, 2))
         return host_raise(L, SGL_EARG, NULL, "full: the value must be a number, got %s",
                           host_kind(L, 2));
@@ -246,10 +263,11 @@ static int make_iota(lua_State *L)
     return push_node(L, h, tr, ir_iota(tr->graph, dtype, s.rank, s.dims, axis));
 }
 
+/* core.is_tensor(v): to the user: a number of a step is none */
 static int is_tensor(lua_State *L)
 {
-    Host *h = host_of(L);
-    lua_pushboolean(L, lua_gettop(L) > 0 && host_tensor_at(L, h, 1) != NULL);
+    const Tensor *t = lua_gettop(L) > 0 ? host_tensor_at(L, host_of(L), 1) : NULL;
+    lua_pushboolean(L, t && !t->weak);
     return 1;
 }
 

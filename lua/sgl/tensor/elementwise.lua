@@ -26,13 +26,13 @@ local OPERANDS = {
 -- The dtype a number takes beside a tensor of `dtype`.
 local function weak(x, dtype)
   if type(x) == "boolean" or dtype:find "f" then return dtype end
-  if math.type(x) == "float" then return "f32" end
+  if core.number_type(x) == "float" then return "f32" end
   return dtype == "bool" and "i32" or dtype
 end
 
 -- An op of two operands whose first is a number needs a tensor there to carry the method.
 local function lifted(method, x, y)
-  if core.is_tensor(x) then return method(x, y) end
+  if core.is_tensor(x) or core.weak(x) then return method(x, y) end
   return method(core.full({}, x, weak(x, core.is_tensor(y) and y.dtype or "bool")), y)
 end
 

@@ -127,7 +127,7 @@ local function set_rows(t, at, v)
 end
 
 function core.Tensor.__setitem(t, key, v)
-  if type(v) == "number" or type(v) == "boolean" then
+  if type(v) == "number" or type(v) == "boolean" or core.weak(v) then
     v = core.full({}, v, t.dtype)
   else
     v = core.is_tensor(v) and v:to(t.dtype) or core.tensor(v, t.dtype)

@@ -68,6 +68,7 @@ lua_Integer host_check_item(lua_State *L, int arg, int i, const char *what)
 {
     int exact;
     lua_rawgeti(L, arg, i);
+    host_number_refuse(L, host_of(L), lua_gettop(L), what);
     lua_Integer v = lua_tointegerx(L, -1, &exact);
     if (!exact)
         return host_raise(L, SGL_EARG, NULL, "%s: element %d must be an integer, got %s", what, i,

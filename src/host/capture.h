@@ -64,7 +64,7 @@ typedef struct Capture {
     int64_t *example; /* values of symbols by number, from the arguments; NULL: none */
     int nexample;
     bool classed;    /* it matters which numbers among the arguments are integers */
-    Map fits;        /* nodes of numbers: bits of the dtypes that they were found to fit */
+    Map fits;        /* nodes of numbers: bits of the dtypes that they are checked to fit */
     DimGuards sizes; /* what the example decided about sizes */
 } Capture;
 

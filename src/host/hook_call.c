@@ -131,6 +131,7 @@ static void check_number(lua_State *L, lua_Debug *ar, const Watch *w, const char
     static const char *const LOOK[] = {"type",  "rawequal", "getmetatable", "tonumber",
                                        "math.", "string.",  "utf8."};
     bool looks = false;
+    if (name && !strcmp(name, "select")) host_number_refuse(L, w->host, 1, name);
     for (size_t i = 0; name && i < sizeof LOOK / sizeof *LOOK; i++)
         looks |= !strncmp(name, LOOK[i], strlen(LOOK[i]));
     for (int i = 1; looks && i <= ar->ntransfer; i++) host_number_refuse(L, w->host, i, name);

@@ -64,8 +64,8 @@ static void check_fits(lua_State *L, Host *h, const char *what, Node *n, Node *m
     Dtype to = (Dtype)made->dtype;
     if (is_checked(L, h->capture, n, to)) return;
     Node *back = ir_cast(made, (Dtype)n->dtype);
-    Node *fits = n->dtype == DT_i64 ? ir_eq(back, n)
-                                    : ir_lt(ir_abs(ir_sub(n, back)), ir_const_like(n, 1));
+    Node *fits =
+        n->dtype == DT_i64 ? ir_eq(back, n) : ir_lt(ir_abs(ir_sub(n, back)), ir_const_like(n, 1));
     const char *text =
         lua_pushfstring(L, "%s: a number of the step does not fit into %s", what, DTYPES[to].name);
     if (!host_effect_assert(h, fits, text)) host_throw(L, h);
@@ -130,7 +130,8 @@ static Node *operand(lua_State *L, Host *h, Op op, int arg, bool whole)
     Dim size = host_dim_at(L, arg);
     if (size != DIM_FAIL) return ir_size(g, t, size);
     if (host_number_at(L, h, arg)) return ir_cast(host_node(L, h, arg, OPS[op].name), t);
-    return whole ? integer_node(g, lua_tointeger(L, arg)) : ir_const(g, t, 0, NULL, lua_tonumber(L, arg));
+    return whole ? integer_node(g, lua_tointeger(L, arg))
+                 : ir_const(g, t, 0, NULL, lua_tonumber(L, arg));
 }
 
 /* Lua refuses to divide an integer by 0, which the graph cannot. */
@@ -158,8 +159,8 @@ void host_number_operator(lua_State *L, Host *h, Op op)
     if (is.whole) check_divisor(L, h, op);
     Node *in[2] = {NULL, NULL};
     for (int i = 0; i < OPS[op].inputs; i++) in[i] = operand(L, h, op, i + 1, is.whole);
-    Node *made = op == OP_pow ? power(in[0], in[1])
-                              : ir_elementwise(tr->graph, op, OPS[op].inputs, in);
+    Node *made =
+        op == OP_pow ? power(in[0], in[1]) : ir_elementwise(tr->graph, op, OPS[op].inputs, in);
     if (!made) host_throw(L, h);
     host_tensor_bind(out, tr, made);
     out->weak = is.whole ? WEAK_INT : WEAK_FLOAT;

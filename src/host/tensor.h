@@ -23,8 +23,8 @@ struct Tensor {
     uint64_t born;             /* its first id */
     bool leaf;                 /* was assigned: a leaf as soon as it is computed */
     bool cut;                  /* a leaf that was computed: its history is gone */
-    enum { STRONG, WEAK_INT, WEAK_FLOAT } weak; /* inside a step: stands for a number, see number.h */
-    bool real; /* weak: a float whether or not the arguments are integers */
+    enum { STRONG, WEAK_INT, WEAK_FLOAT } weak; /* inside a step: a number, see number.h */
+    bool real;                 /* weak: a float whether or not the arguments are integers */
     enum { TENSOR_ALIVE, TENSOR_CLOSED, TENSOR_ESCAPED } life;
 };
 

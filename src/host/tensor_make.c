@@ -163,8 +163,8 @@ static int push_node(lua_State *L, Host *h, Trace *tr, Node *n)
 static int make_number(lua_State *L, Host *h, const Tensor *number)
 {
     Trace *tr = host_trace(L, h);
-    Dtype dtype = lua_isnil(L, 2) ? class_dtype(host_number_class(h, number))
-                                  : host_check_dtype(L, 2, -1);
+    Dtype dtype =
+        lua_isnil(L, 2) ? class_dtype(host_number_class(h, number)) : host_check_dtype(L, 2, -1);
     return push_node(L, h, tr, host_number_cast(L, h, "tensor", 1, dtype));
 }
 

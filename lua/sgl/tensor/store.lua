@@ -139,6 +139,7 @@ function core.Tensor.__setitem(t, key, v)
   elseif type(key) == "table" then
     set_list(t, key, v)
   else
+    core.number_refuse(key, "the position")
     raise("SGL_EARG", ("a tensor has no field %s to set"):format(api.describe(key)),
       "t[1] = v and t[{ {1, 3}, {} }] = v set values")
   end

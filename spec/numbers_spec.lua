@@ -6,6 +6,7 @@
 --        of the API table.
 
 local api = require "sgl.api"
+local core = require "sgl.core"
 local cases = require "spec.tensor_cases"
 local sgl = require "sgl"
 local support = require "spec.support"
@@ -263,4 +264,125 @@ describe("an expression with a number as the argument of a step", function()
       end
     end)
   end
+end)
+
+-- ---- operands
+
+-- Calls that take a number beside a tensor, or alone.
+local CALLS = {
+  "x + k", "k - x", "x * k", "x / k", "k // x", "x % k", "x ^ k", "-(x * k)", "x + (k + 1)",
+  "x - k * 2", "(k - 1) / 4 * x", "sgl.where(x:gt(1), k, x)", "sgl.where(x:gt(1), x, k)",
+  "sgl.where(x:gt(1), k, 2)", "sgl.where(x:gt(1), 0.5, k)", "sgl.where(x:gt(1), k, k + 1)",
+  "sgl.clamp(x, k, 5)", "sgl.clamp(x, -1, k)", "sgl.fmod(x, k)", "sgl.lerp(x, x * 2, k)",
+  "x:masked_fill(x:gt(1), k)", "sgl.full(2, k)", "sgl.full({ 2, 2 }, k, { dtype = x.dtype })",
+  "x:full_like(k)", "sgl.tensor(k)", "sgl.tensor(k, x.dtype)", "sgl.tensor(k * 2)",
+  "sgl.tensor(k / 2, { dtype = x.dtype })", "(x + 0):assign(k)",
+  "(function() local y = x + 0 y[1] = k return y end)()",
+  "(function() local y = x + 0 y[{ { 1, 2 } }] = k return y end)()",
+  "(function() local y = x + 0 y[x:gt(1)] = k return y end)()",
+  "sgl.isclose(x, x + 1, { rtol = 0, atol = k })", "sgl.softplus(x, { beta = k })",
+  "sgl.leaky_relu(x, { slope = k })", "x:nan_to_num(k)", "sgl.bernoulli(k, { 2 }).dtype",
+  "sgl.stack { x, x * k }", "sgl.stack { sgl.tensor(k), sgl.tensor(k + 1) }",
+  "sgl.cond(x:gt(1):any(), function(n) return n end, function(n) return n end, k)",
+  "sgl.cond(x:gt(1):any(), function() return x * k end, function() return x + k end)",
+  "sgl.cond(x:gt(9):any(), function() return k - 1, { k } end, function() return k * 2, { k } end)",
+  "sgl.scan(function(c, y) return c * k, y + k end, x, 3)",
+  "sgl.scan(function(c, y) return c + y * k, c end, x[1], x)",
+  "sgl.scan(function(c) return c + c, c end, k, 3)",
+  "sgl.scan(function(c) return c, (k - 16777216) * c end, x, 2)",
+  "sgl.loop(function(c) return c.n:lt(k) end, function(c) return { n = c.n + 1, x = (c.x * k):type_as(x) } end, "
+    .. "{ n = 0, x = x }, { max = 5 }).x",
+  "sgl.loop(function(c) return c:lt(9) end, function(c) return c * 2 end, k, { max = 5 })",
+}
+
+for _, op in ipairs(core.ops()) do
+  local name = ({ max = "maximum", min = "minimum" })[op.name] or op.name
+  if op.family == "binary" or op.family == "compare" then
+    for _, form in ipairs { "x, k", "k, x", "k, 2", "2, k", "k, 2.5", "2.5, k", "k, k + 1" } do
+      CALLS[#CALLS + 1] = ("sgl.%s(%s)"):format(name, form)
+    end
+    CALLS[#CALLS + 1] = ("x:%s(k)"):format(name)
+    CALLS[#CALLS + 1] = ("x:%s(k + 1)"):format(name)
+  end
+end
+
+-- Every row that takes a number or a tensor is called above.
+it("the calls of this spec are all that take a number or a tensor", function()
+  local text_of_calls = table.concat(CALLS, "\n") .. "tensor step minimize clip_norm"
+  for _, row in ipairs(api.all()) do
+    for _, arg in ipairs(row.args or {}) do
+      if arg[2]:find "tensor" and arg[2]:find "number" then
+        assert.is_truthy(text_of_calls:find("%f[%w_]" .. row.name .. "%f[^%w_]"), row.name)
+      end
+    end
+  end
+end)
+
+describe("a number as an operand", function()
+  local NUMBERS = { 2, 2.0, 0.5, -1, -2.5, 300, 2049.5, 16777217, 3000000000, 1e10, 0 / 0, 1 / 0 }
+  for _, dtype in ipairs { "f32", "f64", "f16", "bf16", "i32", "i64", "u8", "bool" } do
+    it("gives beside " .. dtype .. " what it gives without capture", function()
+      local x = sgl.tensor({ 1, 2, 0 }, { dtype = dtype })
+      local counts = {}
+      for _, call in ipairs(CALLS) do
+        local fn = load("local sgl = ... return function(x, k) return " .. call .. " end")(sgl)
+        local step = sgl.compile(fn, LIMIT)
+        for _, k in ipairs(NUMBERS) do
+          local wrong = difference(fn, step, text, counts, x, k)
+          assert(not wrong, ("%s with k = %s: %s"):format(call, k, wrong))
+        end
+      end
+      assert.is_true(counts.values > counts.refusals * 2,
+        ("%d values, %d refusals"):format(counts.values, counts.refusals))
+    end)
+  end
+end)
+
+describe("a number that goes further", function()
+  it("is the learning rate, in the bits of one that the optimizer has", function()
+    for _, name in ipairs { "SGD", "AdamW", "Lion", "RMSprop" } do
+      local function train(compiled)
+        sgl.seed(3)
+        local model = sgl.nn.Linear(4, 2)
+        local opt = sgl.optim[name](model:parameters())
+        local x = sgl.randn(8, 4)
+        local function fn(v, lr, limit)
+          local loss = (model(v) ^ 2):mean()
+          local grads = sgl.grad(loss, opt.params)
+          sgl.optim.clip_norm(grads, limit)
+          opt:step(grads, { lr = lr })
+          return loss
+        end
+        local step = compiled and sgl.compile(fn) or fn
+        for i = 1, 4 do step(x, i == 1 and 1 or 0.1 / i, 0.3) end
+        if compiled then assert.are.equal(1, #step:programs()) end
+        return text { model.weight, model.bias }
+      end
+      assert.are.equal(train(false), train(true), name)
+    end
+  end)
+
+  it("is printed as Lua prints it", function()
+    local text_of = [[
+      local sgl = require "sgl"
+      local function fn(k) sgl.print("k", k, "{}", k + 1, k / 2, sgl.tensor(k)) return sgl.ones(1) end
+      for _, k in ipairs { 3, 2.5, 1e300, 16777217 } do fn(k) end
+      print "--"
+      local step = sgl.compile(fn)
+      for _, k in ipairs { 3, 2.5, 1e300, 16777217 } do step(k) end]]
+    local out, status = support.script(text_of)
+    assert.are.equal(0, status, out)
+    local plain, compiled = out:match "^(.*)%-%-\n(.*)$"
+    assert.are.equal(plain, compiled)
+  end)
+
+  it("stands in tables, twice, and beside symbolic sizes", function()
+    local function fn(o, x) return o.a * x + o.list[2], (o.a + x.shape[1]) * x, o.a % x.shape[1] * x end
+    local step = sgl.compile(fn, { inputs = { nil, sgl.spec { sgl.dim "n" } } })
+    for n = 1, 4 do
+      local x, o = sgl.ones(n), { a = 16777216 + n, list = { 1, 0.1 * n } }
+      assert.are.equal(text { fn(o, x) }, text { step(o, x) })
+    end
+    assert.are.equal(1, #step:programs())
+  end)
 end)

@@ -137,8 +137,11 @@ static Node *operand(lua_State *L, Host *h, Op op, int arg, bool whole)
 /* Lua refuses to divide an integer by 0, which the graph cannot. */
 static void check_divisor(lua_State *L, Host *h, Op op)
 {
+    Dim size = host_dim_at(L, 2);
+    int64_t least = 0, most;
     if (op != OP_floordiv && op != OP_mod) return;
-    if (lua_type(L, 2) == LUA_TNUMBER && lua_tointeger(L, 2) != 0) return;
+    if (size != DIM_FAIL) ir_dim_range(h->cx, size, &least, &most);
+    if (least > 0 || (lua_type(L, 2) == LUA_TNUMBER && lua_tointeger(L, 2) != 0)) return;
     host_break(L, h, BREAK_NUMBER, NULL, "'%s' of integers, where 0 is an error of Lua",
                op == OP_mod ? "%" : "//");
 }

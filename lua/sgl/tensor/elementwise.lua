@@ -30,12 +30,6 @@ local function weak(x, dtype)
   return dtype == "bool" and "i32" or dtype
 end
 
--- An op of two operands whose first is a number needs a tensor there to carry the method.
-local function lifted(method, x, y)
-  if core.is_tensor(x) or core.weak(x) then return method(x, y) end
-  return method(core.full({}, x, weak(x, core.is_tensor(y) and y.dtype or "bool")), y)
-end
-
 for _, op in ipairs(core.ops()) do
   local count = ELEMENTWISE[op.family]
   if count then
@@ -43,7 +37,7 @@ for _, op in ipairs(core.ops()) do
     api.tensor(name, {
       doc = op.doc, args = OPERANDS[count], returns = "tensor", op = op.name,
       errors = count > 1 and "shapes that do not broadcast" or nil,
-    }, count == 2 and function(x, y) return lifted(method, x, y) end or method)
+    }, method)
     -- The checks of the C method suffice for a method call, which is the hot path.
     Tensor[name] = method
   end

@@ -107,6 +107,17 @@ describe("numbers of a step", function()
     end
   end)
 
+  it("are exponents to the last digit, also where a known one makes a product or a root", function()
+    local power = sgl.compile(function(x, k) return x ^ k end)
+    for _, dtype in ipairs { "f32", "f64", "f16", "bf16" } do
+      local x = (sgl.rand(20000) * 10 - 5):to(dtype)
+      for _, k in ipairs { 2, -1, 0.5, 1, 0, 3, -2 } do
+        local want, got = x ^ k, power(x, k)
+        assert.is_true((want:eq(got) | want:isnan() & got:isnan()):all():item(), dtype .. k)
+      end
+    end
+  end)
+
   it("take one capture when a rate goes from 1 to a half, also in what is computed of it", function()
     local w = sgl.ones(2)
     local step = sgl.compile(function(lr, decay) return w - (lr * 0.5) * (1.0 - decay / 2) end)
@@ -171,6 +182,7 @@ describe("a step that looks at a number breaks", function()
     function(k) return sgl.arange(6)[k] end, function(k) return sgl.arange(6)[{ { k, 4 } }] end,
     function(k) return sgl.zeros(k, 2) end, function(k) return sgl.zeros({ k, 2 }) end,
     function(k) return sgl.arange(k) end, function(k) return sgl.arange(6):reshape(k, 2) end,
+    function(k) return sgl.tensor { k, 1 } end, function(k) return sgl.tensor { { 1 }, { k } } end,
     function(k) return sgl.ones(2, 2, 2):sum(k) end, function(k) return sgl.eye(k) end,
   }
   for _, fn in ipairs(LOOKS) do
@@ -281,7 +293,8 @@ local CALLS = {
   "(function() local y = x + 0 y[{ { 1, 2 } }] = k return y end)()",
   "(function() local y = x + 0 y[x:gt(1)] = k return y end)()",
   "sgl.isclose(x, x + 1, { rtol = 0, atol = k })", "sgl.softplus(x, { beta = k })",
-  "sgl.leaky_relu(x, { slope = k })", "x:nan_to_num(k)", "sgl.bernoulli(k, { 2 }).dtype",
+  "sgl.leaky_relu(x, { slope = k })", "sgl.elu(x - 1, { alpha = k })",
+  "sgl.hardtanh(x, { low = -1, high = k })", "x:nan_to_num(k)", "sgl.bernoulli(k, { 2 }).dtype",
   "sgl.stack { x, x * k }", "sgl.stack { sgl.tensor(k), sgl.tensor(k + 1) }",
   "sgl.cond(x:gt(1):any(), function(n) return n end, function(n) return n end, k)",
   "sgl.cond(x:gt(1):any(), function() return x * k end, function() return x + k end)",

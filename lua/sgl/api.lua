@@ -94,7 +94,7 @@ local function accept_weak(full, row, spec, value)
   for _, name in ipairs(spec.names) do can[name] = true end
   if can.any or can.number and (can.tensor or row.input) then return value end
   if can.number or can.integer then
-    core.number_refuse(value, ("%s: the value of '%s'"):format(full, row[1]))
+    core.number_refuse(value, ("%s ('%s')"):format(full, row[1]))
   end
   return nil
 end

@@ -2,8 +2,8 @@
  *
  * Lua adds integers as integers, which wrap, and everything else as doubles; so i64 and f64 nodes
  * do. Where the two differ it matters whether an argument is an integer: the capture is classed.
- * Holds: an input is f64, so an integer argument of a classed program is at most 2^53
- *        (program.c); a computed integer may be any. Through f64 a number becomes a narrower
+ * Holds: an input is f64, which holds the integer arguments of a classed program (program.c sees
+ *        to it); a computed integer may be any. Through f64 a number becomes a narrower
  *        float, as a constant does: each is rounded from a double.
  */
 #include "host/break.h"
@@ -40,7 +40,7 @@ int host_number_class(Host *h, const Tensor *t)
 void host_number_refuse(lua_State *L, Host *h, int arg, const char *what)
 {
     const Tensor *t = host_number_at(L, h, arg);
-    if (t) host_break(L, h, BREAK_NUMBER, NULL, "%s of %s", what, host_number_kind(t));
+    if (t) host_break(L, h, BREAK_NUMBER, NULL, "%s on %s", what, host_number_kind(t));
 }
 
 /* ---- into tensors */
@@ -146,12 +146,6 @@ static void check_divisor(lua_State *L, Host *h, Op op)
                op == OP_mod ? "%" : "//");
 }
 
-/* Lua squares by a product, all other powers are the C library's. */
-static Node *power(Node *x, Node *y)
-{
-    return ir_where(ir_eq(y, ir_const_like(y, 2)), ir_mul(x, x), ir_pow(x, y));
-}
-
 void host_number_operator(lua_State *L, Host *h, Op op)
 {
     if (OPS[op].types == CLASS_BOOL)
@@ -162,8 +156,7 @@ void host_number_operator(lua_State *L, Host *h, Op op)
     if (is.whole) check_divisor(L, h, op);
     Node *in[2] = {NULL, NULL};
     for (int i = 0; i < OPS[op].inputs; i++) in[i] = operand(L, h, op, i + 1, is.whole);
-    Node *made =
-        op == OP_pow ? power(in[0], in[1]) : ir_elementwise(tr->graph, op, OPS[op].inputs, in);
+    Node *made = ir_elementwise(tr->graph, op, OPS[op].inputs, in);
     if (!made) host_throw(L, h);
     host_tensor_bind(out, tr, made);
     out->weak = is.whole ? WEAK_INT : WEAK_FLOAT;

@@ -144,15 +144,16 @@ static void realise_inputs(lua_State *L, Host *h, Prog *p)
 
 static Storage *number_storage(lua_State *L, Host *h, const Prog *p)
 {
-    const lua_Integer most = INT64_C(1) << 53;
-    lua_Integer whole = p->number && lua_isinteger(L, -1) ? lua_tointeger(L, -1) : 0;
-    if (whole > most || whole < -most)
+    double value = lua_tonumber(L, -1);
+    lua_Integer whole = lua_tointeger(L, -1);
+    bool exact = value < 0x1p63 && (lua_Integer)value == whole;
+    if (p->number && lua_isinteger(L, -1) && !exact)
         host_raise(L, SGL_EARG, "pass a tensor of the dtype: sgl.tensor(n, { dtype = \"i64\" })",
                    "a number among the arguments is an f64 inside the step, and the integer %I "
                    "does not fit",
                    whole);
     Storage *s = exec_storage_new(h->cx, DT_f64, 0, NULL);
-    if (s) *(double *)s->data = lua_tonumber(L, -1);
+    if (s) *(double *)s->data = value;
     return s;
 }
 

@@ -64,6 +64,7 @@ static int value_class(Walk *w, int depth)
     int type = lua_type(w->L, -1);
     if (type == LUA_TBOOLEAN) return CLASS_BOOL;
     if (type == LUA_TNUMBER) return lua_isinteger(w->L, -1) ? CLASS_INT : CLASS_FLOAT;
+    host_number_refuse(w->L, host_of(w->L), lua_gettop(w->L), "sgl.tensor of a table");
     host_raise(w->L, SGL_EARG, NULL,
                "tensor: value%s must be a number, a boolean or a table, got %s", place(w, depth),
                host_kind(w->L, -1));

@@ -126,7 +126,8 @@ static int refuse(lua_State *L, const char *sign, const char *method)
     bool tensors = false;
     for (int arg = 1; arg <= 2; arg++)
         tensors |= host_tensor_at(L, h, arg) && !host_number_at(L, h, arg);
-    for (int arg = 1; arg <= 2 && !tensors; arg++) host_number_refuse(L, h, arg, sign);
+    for (int arg = 1; arg <= 2 && !tensors; arg++)
+        host_number_refuse(L, h, arg, lua_pushfstring(L, "'%s'", sign));
     return host_raise(L, SGL_EARG, method,
                       "'%s' does not work on tensors: Lua would turn the result into one boolean",
                       sign);

@@ -87,7 +87,7 @@ api.tensor("frac", { doc = "x - trunc(x).", args = { T }, returns = "tensor" },
 api.tensor("log10", { doc = "Logarithm to base 10.", args = { T }, returns = "tensor" },
   function(t) return t:log() / math.log(10) end)
 api.tensor("nan_to_num", {
-  doc = "NaN replaced by a value.", args = { T, { "value", "number?", "default 0" } },
+  doc = "NaN replaced by a value.", args = { T, { "value", "number?", "default 0", input = true } },
   returns = "tensor",
 }, function(t, value) return t:isnan():where(value or 0, t) end)
 api.tensor("lerp", {
@@ -139,15 +139,16 @@ composite("logsigmoid", "log(sigmoid(x)), finite for every finite x.",
 composite("mish", "x * tanh(softplus(x)).", function(x) return x * softplus(x):tanh() end)
 composite("hardtanh", "x kept between low and high.",
   function(x, o) return x:maximum(o.low):minimum(o.high) end,
-  { { "low", "number", -1, "the least" }, { "high", "number", 1, "the largest" } })
+  { { "low", "number", -1, "the least", input = true },
+    { "high", "number", 1, "the largest", input = true } })
 composite("relu6", "x kept between 0 and 6.", function(x) return x:maximum(0):minimum(6) end)
 composite("leaky_relu", "x, or slope * x below 0.",
   function(x, o) return x:ge(0):where(x, x * o.slope) end,
-  { { "slope", "number", 0.01, "factor below 0" } })
+  { { "slope", "number", 0.01, "factor below 0", input = true } })
 -- The exponential is taken of min(x, 0): the side that `where` drops cannot overflow.
 composite("elu", "x, or alpha * (exp(x) - 1) below 0.",
   function(x, o) return x:gt(0):where(x, x:minimum(0):expm1() * o.alpha) end,
-  { { "alpha", "number", 1, "how far below 0 it goes" } })
+  { { "alpha", "number", 1, "how far below 0 it goes", input = true } })
 composite("softsign", "x / (1 + |x|).", function(x) return x / (x:abs() + 1) end)
 
 -- |a - b| <= atol + rtol * |b| for each element, equal infinities being close.
@@ -159,8 +160,8 @@ local function close(a, b, o)
 end
 
 local TOLERANCE = {
-  { "rtol", "number", 1e-5, "share of |other| allowed" },
-  { "atol", "number", 1e-8, "difference allowed" },
+  { "rtol", "number", 1e-5, "share of |other| allowed", input = true },
+  { "atol", "number", 1e-8, "difference allowed", input = true },
   { "equal_nan", "boolean", false, "NaN equals NaN" },
 }
 

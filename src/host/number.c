@@ -89,17 +89,6 @@ Node *host_number_cast(lua_State *L, Host *h, const char *what, int arg, Dtype t
 
 /* ---- operators */
 
-/* A constant keeps its digits to 2^53 only; so a longer integer is put together from its halves. */
-static Node *integer_node(Graph *g, lua_Integer v)
-{
-    const double half = 0x1p32;
-    if (v >= -INT64_C(0x20000000000000) && v <= INT64_C(0x20000000000000))
-        return ir_const(g, DT_i64, 0, NULL, (double)v);
-    Node *high = ir_const(g, DT_i64, 0, NULL, (double)(v >> 32));
-    Node *low = ir_const(g, DT_i64, 0, NULL, (double)(v & 0xffffffff));
-    return ir_add(ir_mul(high, ir_const(g, DT_i64, 0, NULL, half)), low);
-}
-
 /* What the operands say together of the result. */
 typedef struct Numbers {
     bool whole; /* integers, computed as such */
@@ -130,7 +119,7 @@ static Node *operand(lua_State *L, Host *h, Op op, int arg, bool whole)
     Dim size = host_dim_at(L, arg);
     if (size != DIM_FAIL) return ir_size(g, t, size);
     if (host_number_at(L, h, arg)) return ir_cast(host_node(L, h, arg, OPS[op].name), t);
-    return whole ? integer_node(g, lua_tointeger(L, arg))
+    return whole ? ir_integer(g, lua_tointeger(L, arg))
                  : ir_const(g, t, 0, NULL, lua_tonumber(L, arg));
 }
 

@@ -62,6 +62,7 @@ Node *host_operand(lua_State *L, Host *h, Trace *tr, const char *what, int arg, 
     int class = number_class(L, arg);
     Dtype t = beside < 0 ? default_dtype(class) : ir_dtype_weak((Dtype)beside, class);
     check_fits(L, what, arg, t);
+    if (t == DT_i64 && lua_isinteger(L, arg)) return ir_integer(tr->graph, lua_tointeger(L, arg));
     double value = type == LUA_TBOOLEAN ? lua_toboolean(L, arg) : lua_tonumber(L, arg);
     return ir_const(tr->graph, t, 0, NULL, value);
 }

@@ -227,6 +227,20 @@ static void fill_same(Storage *s, double value)
         memcpy(at + done, at, done < s->bytes - done ? done : s->bytes - done);
 }
 
+/* The number at 2 everywhere, where that is no constant: a number of a step, or an integer with
+ * more digits than one holds. */
+static int make_alike(lua_State *L, Host *h, Dtype dtype, int rank, const int64_t *dims)
+{
+    Trace *tr = host_trace(L, h);
+    const Tensor *number = host_number_at(L, h, 2);
+    Node *n;
+    if (!number) n = ir_integer(tr->graph, lua_tointeger(L, 2));
+    else if (dtype == DT_i64 && host_number_class(h, number) == CLASS_INT)
+        n = host_number_cast(L, h, "full", 2, dtype);
+    else n = ir_cast(ir_cast(host_node(L, h, 2, "full"), DT_f64), dtype);
+    return push_node(L, h, tr, ir_broadcast(n, rank, dims));
+}
+
 /* core.full(shape, value, dtype?). Recorded, equal constants are one node. So outside a capture a
  * float one is a leaf, which gradients can be taken of: it is not every other constant. */
 static int make_full(lua_State *L)
@@ -235,11 +249,8 @@ static int make_full(lua_State *L)
     int64_t dims[OP_MAX_RANK];
     int rank = host_check_dims(L, 1, "full: the shape", dims);
     Dtype dtype = host_check_dtype(L, 3, DT_f32);
-    if (host_number_at(L, h, 2)) {
-        Trace *tr = host_trace(L, h);
-        Node *n = ir_cast(ir_cast(host_node(L, h, 2, "full"), DT_f64), dtype);
-        return push_node(L, h, tr, ir_broadcast(n, rank, dims));
-    }
+    if (host_number_at(L, h, 2) || (dtype == DT_i64 && lua_isinteger(L, 2)))
+        return make_alike(L, h, dtype, rank, dims);
     if (!lua_isnumber(L, 2) && !lua_isboolean(L, 2))
         return host_raise(L, SGL_EARG, NULL, "full: the value must be a number, got %s",
                           host_kind(L, 2));

@@ -35,8 +35,9 @@ end
 
 -- Does the error say that the value of a number is needed?
 local function refused(e)
-  return type(e) == "table" and (e.reason == "B-NUMBER" or tostring(e):find("number that is an input")
-    or tostring(e):find("number computed of") or tostring(e):find("does not fit"))
+  local words = tostring(e)
+  return type(e) == "table" and (e.reason == "B-NUMBER" or words:find "number that is an input"
+    or words:find "number computed of" or words:find "does not fit")
 end
 
 -- Compiled and plain agree in values and in whether there is an error; else what differs. The step
@@ -118,7 +119,7 @@ describe("numbers of a step", function()
     end
   end)
 
-  it("take one capture when a rate goes from 1 to a half, also in what is computed of it", function()
+  it("take one capture when a rate goes from 1 to a half, and what is computed of it", function()
     local w = sgl.ones(2)
     local step = sgl.compile(function(lr, decay) return w - (lr * 0.5) * (1.0 - decay / 2) end)
     for _, lr in ipairs { 1, 0.5, 0.25, 2 } do step(lr, 1) step(lr, 0.5) end
@@ -210,11 +211,43 @@ describe("a step that looks at a number breaks", function()
     function(k) return sgl.where(k, 1, 2) end, function(k) k:assign(2) end,
   }
   for _, fn in ipairs(ERRORS) do
-    it(("where Lua raises an error (line %d)"):format(debug.getinfo(fn, "S").linedefined), function()
+    local line = debug.getinfo(fn, "S").linedefined
+    it(("where Lua raises an error (line %d)"):format(line), function()
       assert.is_false((pcall(fn, 3)))
       assert.is_false((pcall(sgl.compile(fn), 3)))
     end)
   end
+
+  it("or is right where Lua asks an object or a text beside it", function()
+    local mark
+    mark = setmetatable({}, { __idiv = function() return 5 end,
+      __add = function(a, b) return (a == mark and b or a) * 2 end })
+    local function fn(k) return k + mark, mark + k, k // mark, k + "10", "0x10" * k, "2.5" - k end
+    local want, got = { fn(3) }, { sgl.compile(fn)(3) }
+    for i = 1, #want do assert.are.equal(number_text(want[i]), number_text(got[i])) end
+  end)
+
+  it("or is right where any number is true", function()
+    local function fn(k)
+      local n = k * 0
+      if not n then return 1 end
+      assert(n)
+      return n and k + 0 or 7
+    end
+    assert.are.equal(number_text(fn(3)), number_text(sgl.compile(fn)(3)))
+  end)
+
+  it("or is right where no number is the same", function()
+    local t, other = {}, nil
+    local function fn(k)
+      local n, list = k * 2, {}
+      for i, same in ipairs { k == "3", n == t, k == true, "x" == n, k == nil, other == k } do
+        list[i] = same
+      end
+      return table.unpack(list)
+    end
+    assert.are.same({ fn(3) }, { sgl.compile(fn)(3) })
+  end)
 
   it("or is right where it does not", function()
     local function fn(k)
@@ -246,8 +279,10 @@ local function with_argument(expression)
     local head, tail = expression:sub(1, first - 1), expression:sub(last + 1)
     local _, quotes = head:gsub('["\']', "")
     if quotes % 2 == 0 and not head:find "[%w_.]$" then
-      local value = math.tointeger(expression:sub(first, last)) or tonumber(expression:sub(first, last))
-      local chunk = load(("return function(k) return %sk%s end"):format(head, tail), "=step", "t", ENV)
+      local digits = expression:sub(first, last)
+      local value = math.tointeger(digits) or tonumber(digits)
+      local text_of_step = ("return function(k) return %sk%s end"):format(head, tail)
+      local chunk = load(text_of_step, "=step", "t", ENV)
       if chunk then list[#list + 1] = { chunk(), value } end
     end
   end
@@ -303,8 +338,8 @@ local CALLS = {
   "sgl.scan(function(c, y) return c + y * k, c end, x[1], x)",
   "sgl.scan(function(c) return c + c, c end, k, 3)",
   "sgl.scan(function(c) return c, (k - 16777216) * c end, x, 2)",
-  "sgl.loop(function(c) return c.n:lt(k) end, function(c) return { n = c.n + 1, x = (c.x * k):type_as(x) } end, "
-    .. "{ n = 0, x = x }, { max = 5 }).x",
+  "sgl.loop(function(c) return c.n:lt(k) end, function(c) return { n = c.n + 1, "
+    .. "x = (c.x * k):type_as(x) } end, { n = 0, x = x }, { max = 5 }).x",
   "sgl.loop(function(c) return c:lt(9) end, function(c) return c * 2 end, k, { max = 5 })",
 }
 
@@ -378,7 +413,10 @@ describe("a number that goes further", function()
   it("is printed as Lua prints it", function()
     local text_of = [[
       local sgl = require "sgl"
-      local function fn(k) sgl.print("k", k, "{}", k + 1, k / 2, sgl.tensor(k)) return sgl.ones(1) end
+      local function fn(k)
+        sgl.print("k", k, "{}", k + 1, k / 2, sgl.tensor(k))
+        return sgl.ones(1)
+      end
       for _, k in ipairs { 3, 2.5, 1e300, 16777217 } do fn(k) end
       print "--"
       local step = sgl.compile(fn)
@@ -390,7 +428,9 @@ describe("a number that goes further", function()
   end)
 
   it("stands in tables, twice, and beside symbolic sizes", function()
-    local function fn(o, x) return o.a * x + o.list[2], (o.a + x.shape[1]) * x, o.a % x.shape[1] * x end
+    local function fn(o, x)
+      return o.a * x + o.list[2], (o.a + x.shape[1]) * x, o.a % x.shape[1] * x
+    end
     local step = sgl.compile(fn, { inputs = { nil, sgl.spec { sgl.dim "n" } } })
     for n = 1, 4 do
       local x, o = sgl.ones(n), { a = 16777216 + n, list = { 1, 0.1 * n } }

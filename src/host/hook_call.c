@@ -60,7 +60,7 @@ static bool is_symbolic(lua_State *L, const Watch *w, int at)
 static void check_value(lua_State *L, lua_Debug *ar, const Watch *w, const char *name)
 {
     const Tensor *t = host_tensor_at(L, w->host, 1);
-    if (!t || (!strcmp(name, "assert") && !host_watch_computed(L, w, 1))) return;
+    if (!t || (!strcmp(name, "assert") && (t->weak || !host_watch_computed(L, w, 1)))) return;
     host_break(L, w->host, BREAK_VALUE, t, "%s on a tensor", name_of(L, ar, name));
 }
 

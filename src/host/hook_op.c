@@ -70,8 +70,10 @@ static int refuse(const At *at, Break reason, int index, const char *what)
 
 /* ---- tensors taken for booleans or compared */
 
+/* A number is true, whatever it is. */
 static void check_condition(const At *at, int reg, const char *what)
 {
+    if (host_number_at(at->L, at->w->host, reg + 1)) return;
     if (at->f->library || !host_watch_computed(at->L, at->w, reg + 1)) return;
     refuse(at, BREAK_COND, reg + 1, what);
 }
@@ -108,6 +110,16 @@ static void op_forprep(const At *at)
     }
 }
 
+/* Of a number of the step, where Lua would compare values: not with what is no number. */
+static bool refuse_number(const At *at, int number, int other)
+{
+    if (!host_number_at(at->L, at->w->host, number)) return false;
+    int type = lua_type(at->L, other);
+    if (type == LUA_TNUMBER || type == LUA_TUSERDATA)
+        host_number_refuse(at->L, at->w->host, number, "'=='");
+    return true;
+}
+
 static void op_eq(const At *at)
 {
     if (at->f->library) return;
@@ -121,8 +133,7 @@ static void op_eq(const At *at)
     bool ta = is_tensor(at, a), tb = is_tensor(at, b);
     if (!ta && !tb) return;
     if (lua_isnil(at->L, ta ? b : a)) return;
-    host_number_refuse(at->L, at->w->host, a, "'=='");
-    host_number_refuse(at->L, at->w->host, b, "'=='");
+    if (refuse_number(at, a, b) || refuse_number(at, b, a)) return;
     refuse(at, BREAK_EQ, ta ? a : b, ta && tb ? "'==' of two tensors" : "'==' with a tensor");
 }
 
@@ -132,10 +143,10 @@ static void op_eq_constant(const At *at)
     if (at->f->library) return;
     if (op_of(at->i) == VM_EQI) check_size(at, a, true, b_of(at->i) - EQI_ZERO);
     if (!is_tensor(at, a)) return;
-    if (op_of(at->i) == VM_EQK && host_hook_constant(at->L, at->ar, at->w, at->f, b_of(at->i)) &&
-        lua_isnil(at->L, -1))
-        return;
-    host_number_refuse(at->L, at->w->host, a, "'=='");
+    bool known =
+        op_of(at->i) == VM_EQI || host_hook_constant(at->L, at->ar, at->w, at->f, b_of(at->i));
+    if (op_of(at->i) == VM_EQI) lua_pushinteger(at->L, b_of(at->i) - EQI_ZERO);
+    if (known && (lua_isnil(at->L, -1) || refuse_number(at, a, lua_gettop(at->L)))) return;
     refuse(at, BREAK_EQ, a, "'==' with a tensor");
 }
 

@@ -135,8 +135,17 @@ static void check_divisor(lua_State *L, Host *h, Op op)
                op == OP_mod ? "%" : "//");
 }
 
+/* Lua takes a text for the number that it shows. */
+static void read_texts(lua_State *L, Op op)
+{
+    for (int arg = 1; arg <= OPS[op].inputs; arg++)
+        if (lua_type(L, arg) == LUA_TSTRING && lua_stringtonumber(L, lua_tostring(L, arg)))
+            lua_replace(L, arg);
+}
+
 void host_number_operator(lua_State *L, Host *h, Op op)
 {
+    read_texts(L, op);
     if (OPS[op].types == CLASS_BOOL)
         host_break(L, h, BREAK_NUMBER, NULL, "an operator on the bits of a number");
     Tensor *out = host_tensor_new(L, h);

@@ -139,16 +139,6 @@ static int op_method(lua_State *L)
     return 1;
 }
 
-/* Lua gives the metamethod of an unary operator its operand twice. */
-static int op_operator(lua_State *L)
-{
-    Host *h = host_of(L);
-    Op op = (Op)lua_tointeger(L, lua_upvalueindex(2));
-    lua_settop(L, OPS[op].inputs);
-    host_operator(L, h, op);
-    return 1;
-}
-
 static const struct {
     const char *event;
     Op op;
@@ -158,6 +148,31 @@ static const struct {
     {"__idiv", OP_floordiv},  {"__unm", OP_neg},          {"__band", OP_logical_and},
     {"__bor", OP_logical_or}, {"__bxor", OP_logical_xor}, {"__bnot", OP_logical_not},
 };
+
+/* Lua asks the second operand for its operator when the first is a number: so with an object beside
+ * a number of a step. */
+static bool other_operator(lua_State *L, Host *h, Op op)
+{
+    if (!host_number_at(L, h, 1) || host_dim_at(L, 2) != DIM_FAIL || host_tensor_at(L, h, 2))
+        return false;
+    if (lua_type(L, 2) != LUA_TTABLE && lua_type(L, 2) != LUA_TUSERDATA) return false;
+    size_t i = 0;
+    while (OPERATORS[i].op != op) i++;
+    if (!luaL_getmetafield(L, 2, OPERATORS[i].event)) return false;
+    lua_insert(L, 1);
+    lua_call(L, 2, 1);
+    return true;
+}
+
+/* Lua gives the metamethod of an unary operator its operand twice. */
+static int op_operator(lua_State *L)
+{
+    Host *h = host_of(L);
+    Op op = (Op)lua_tointeger(L, lua_upvalueindex(2));
+    lua_settop(L, OPS[op].inputs);
+    if (OPS[op].inputs < 2 || !other_operator(L, h, op)) host_operator(L, h, op);
+    return 1;
+}
 
 /* Stack: methods, metatable, host. */
 void host_open_ops(lua_State *L)

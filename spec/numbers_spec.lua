@@ -386,6 +386,29 @@ describe("a number as an operand", function()
   end
 end)
 
+describe("a number that becomes a tensor of integers", function()
+  local EDGES = { -1, 0, 255, 256, 2147483647, 2147483648, -2147483648, -2147483649, -0.5, -1.0,
+    -0.999, 255.999, 256.0, 2147483647.5, 2147483648.0, -2147483648.999, -2147483649.0, 2.0 ^ 63,
+    -2.0 ^ 63, 2.0 ^ 63 - 1024, 2.0 ^ 63 + 2048, -2.0 ^ 63 - 2048, 1 / 0, -1 / 0, 0 / 0 }
+  for _, dtype in ipairs { "u8", "i32", "i64", "bool" } do
+    it("loses no more than its fraction: " .. dtype, function()
+      for _, form in ipairs { "k", "-(-k)", "sgl.cond(c, function() return t(k) end, zero)" } do
+        local source = "local sgl, t, c, zero = ... return function(k) return "
+          .. (form:find "sgl" and form or ("t(%s)"):format(form)) .. " end"
+        local function t(v) return sgl.tensor(v, dtype) end
+        local fn = load(source)(sgl, t, sgl.tensor(true), function() return t(0) end)
+        local step = sgl.compile(fn, LIMIT)
+        for _, k in ipairs(EDGES) do
+          local fine, want = pcall(fn, k)
+          local done, got = pcall(step, k)
+          assert.are.equal(fine, done, ("%s of %s: %s"):format(form, k, fine and got or want))
+          if fine then assert.are.equal(text(want), text(got)) end
+        end
+      end
+    end)
+  end
+end)
+
 describe("a number that goes further", function()
   it("is the learning rate, in the bits of one that the optimizer has", function()
     for _, name in ipairs { "SGD", "AdamW", "Lion", "RMSprop" } do
@@ -408,6 +431,21 @@ describe("a number that goes further", function()
       end
       assert.are.equal(train(false), train(true), name)
     end
+  end)
+
+  it("is in the range that an option asks for, at each run", function()
+    local w = sgl.ones(2)
+    local opt = sgl.optim.SGD { w }
+    local step = sgl.compile(function(lr) opt:step({ w * 2 }, { lr = lr }) end)
+    step(0.5)
+    step(0)
+    assert.are.same({ 0.0, 0.0 }, w:tolist())
+    w:assign(sgl.ones(2))
+    for _, lr in ipairs { -1, 0 / 0, 1 / 0, -0.5 } do
+      assert.matches("option 'lr' must be at least 0, got " .. tostring(lr):gsub("%-", "%%-"),
+        support.error_of(step, lr).message)
+    end
+    assert.are.same({ 1.0, 1.0 }, w:tolist())
   end)
 
   it("is printed as Lua prints it", function()

@@ -88,17 +88,6 @@ local function parse_type(full, text)
   return spec
 end
 
--- The same for a number of a captured step.
-local function accept_weak(full, row, spec, value)
-  local can = {}
-  for _, name in ipairs(spec.names) do can[name] = true end
-  if can.any or can.number and (can.tensor or row.input) then return value end
-  if can.number or can.integer then
-    core.number_refuse(value, ("%s ('%s')"):format(full, row[1]))
-  end
-  return nil
-end
-
 -- The value in its checked form (2.0 where an integer is due becomes 2), or nil.
 local function accept(spec, value)
   for _, name in ipairs(spec.names) do
@@ -122,10 +111,28 @@ local function range_words(range, value)
   return ("in [%g, %g)"):format(range[1], range[2])
 end
 
+-- A number of a captured step: the value, or nil. Its range is checked at each run.
+local function accept_weak(full, kind, row, spec, value)
+  local can = {}
+  for _, name in ipairs(spec.names) do can[name] = true end
+  if can.any or can.number and (can.tensor or row.input) then
+    local range = row.within
+    if range then
+      core.number_within(value, range[1], range[2], ("%s: %s '%s' must be %s, got {}"):format(
+        full, kind, row[1], range_words(range)))
+    end
+    return value
+  end
+  if can.number or can.integer then
+    core.number_refuse(value, ("%s ('%s')"):format(full, row[1]))
+  end
+  return nil
+end
+
 -- The value of an argument or option in its checked form; raises when it is not as its row says.
 local function checked(full, kind, row, spec, value)
   local result, range = accept(spec, value), row.within
-  if core.weak(value) then result = accept_weak(full, row, spec, value) end
+  if core.weak(value) then result = accept_weak(full, kind, row, spec, value) end
   if result == nil then wrong_type(full, kind, row[1], spec, value) end
   if range and type(result) == "number" and not (result >= range[1] and result < range[2]) then
     core.raise("SGL_EARG", ("%s: %s '%s' must be %s, got %s"):format(

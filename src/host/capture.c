@@ -116,6 +116,7 @@ static void capture_end(Owned *o)
     c->example = NULL;
     base_map_free(&c->state_of);
     base_map_free(&c->fits);
+    vec_free(&c->checks);
     base_mem_free(c->args);
     host_watch_free(&c->watch);
 }

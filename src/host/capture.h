@@ -28,6 +28,14 @@ typedef struct CapturedArg {
     int same;
 } CapturedArg;
 
+/* A number among the arguments must be at least the one and below the other at each run; {} in the
+ * text, which is interned, stands for its value. */
+typedef struct NumberCheck {
+    int arg;
+    double least, limit;
+    const char *text;
+} NumberCheck;
+
 /* What an input of a block stands for in the capture around it. */
 typedef enum BlockKind { BLOCK_ARG, BLOCK_TENSOR, BLOCK_RNG, BLOCK_EFFECT, BLOCK_INDEX } BlockKind;
 typedef struct BlockInput {
@@ -65,6 +73,7 @@ typedef struct Capture {
     int nexample;
     bool classed;    /* it matters which numbers among the arguments are integers */
     Map fits;        /* nodes of numbers: bits of the dtypes that they are checked to fit */
+    VEC(NumberCheck) checks;
     DimGuards sizes; /* what the example decided about sizes */
 } Capture;
 

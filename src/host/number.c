@@ -6,6 +6,8 @@
  *        to it); a computed integer may be any. Through f64 a number becomes a narrower
  *        float, as a constant does: each is rounded from a double.
  */
+#include <math.h>
+#include <string.h>
 #include "host/break.h"
 #include "host/capture.h"
 #include "host/dim.h"
@@ -58,17 +60,44 @@ static bool is_checked(lua_State *L, Capture *c, const Node *n, Dtype to)
     return false;
 }
 
-/* An integer must come out as it is, a float lose no more than its fraction. */
-static void check_fits(lua_State *L, Host *h, const char *what, Node *n, Node *made)
+/* The number at `arg`, whose node is n, must be at least the one and below the other at each run.
+ * An argument is seen to before a run, but not in a block, which may not run. */
+static void must_be(lua_State *L, Host *h, int arg, Node *n, NumberCheck must)
 {
-    Dtype to = (Dtype)made->dtype;
+    Capture *c = h->capture;
+    const CapturedArg *given = host_capture_argument(c, host_number_at(L, h, arg));
+    if (given && !c->outer) {
+        must.arg = (int)(given - c->args);
+        must.text = base_intern(&h->cx->names, must.text, strlen(must.text));
+        if (!must.text || !vec_push(&c->checks, must))
+            host_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
+        return;
+    }
+    Node *fits = ir_logical_and(ir_ge(n, ir_const_like(n, must.least)),
+                                ir_lt(n, ir_const_like(n, must.limit)));
+    if (!host_effect_assert(h, fits, luaL_gsub(L, must.text, "{}", "a number of the step")))
+        host_throw(L, h);
+    lua_pop(L, 1);
+}
+
+void host_number_check(lua_State *L, const NumberCheck *must)
+{
+    double value = lua_tonumber(L, -1);
+    if (value >= must->least && value < must->limit) return;
+    host_raise(L, SGL_EARG, NULL, "%s",
+               luaL_gsub(L, must->text, "{}", luaL_tolstring(L, -1, NULL)));
+}
+
+/* An integer must come out as it is, a float lose no more than its fraction. */
+static void check_fits(lua_State *L, Host *h, const char *what, int arg, Node *n, Dtype to)
+{
     if (is_checked(L, h->capture, n, to)) return;
-    Node *back = ir_cast(made, (Dtype)n->dtype);
-    Node *fits =
-        n->dtype == DT_i64 ? ir_eq(back, n) : ir_lt(ir_abs(ir_sub(n, back)), ir_const_like(n, 1));
-    const char *text =
-        lua_pushfstring(L, "%s: a number of the step does not fit into %s", what, DTYPES[to].name);
-    if (!host_effect_assert(h, fits, text)) host_throw(L, h);
+    double least = ir_dtype_round(to, -INFINITY), most = ir_dtype_round(to, INFINITY);
+    NumberCheck must = {.least = least, .limit = most + 1};
+    if (n->dtype == DT_f64 && to != DT_i64) must.least = nextafter(least - 1, 0);
+    if (to == DT_i64) must.limit = nextafter(most, INFINITY);
+    must.text = lua_pushfstring(L, "%s: {} does not fit into %s", what, DTYPES[to].name);
+    must_be(L, h, arg, n, must);
     lua_pop(L, 1);
 }
 
@@ -82,7 +111,7 @@ Node *host_number_cast(lua_State *L, Host *h, const char *what, int arg, Dtype t
         bool whole = host_number_class(h, t) == CLASS_INT;
         n = ir_cast(n, whole ? DT_i64 : DT_f64);
         made = ir_cast(n, to);
-        if (made && made != n) check_fits(L, h, what, n, made);
+        if (made && made != n) check_fits(L, h, what, arg, n, to);
     }
     return made ? made : (host_throw(L, h), NULL);
 }
@@ -190,9 +219,24 @@ static int number_refuse(lua_State *L)
     return 0;
 }
 
+/* core.number_within(v, least, limit, text): an error of the run, with the text, {} in it for the
+ * value, unless the number of the step is at least the one and below the other. */
+static int number_within(lua_State *L)
+{
+    Host *h = host_of(L);
+    host_trace(L, h);
+    Node *n = ir_cast(host_node(L, h, 1, "within"), DT_f64);
+    must_be(L, h, 1, n,
+            (NumberCheck){.least = luaL_checknumber(L, 2),
+                          .limit = luaL_checknumber(L, 3),
+                          .text = luaL_checkstring(L, 4)});
+    return 0;
+}
+
 const luaL_Reg HOST_NUMBER[] = {
     {"weak", weak},
     {"number_type", number_type},
     {"number_refuse", number_refuse},
+    {"number_within", number_within},
     {NULL, NULL},
 };

@@ -115,7 +115,7 @@ end
 local function accept_weak(full, kind, row, spec, value)
   local can = {}
   for _, name in ipairs(spec.names) do can[name] = true end
-  if can.any or can.number and (can.tensor or row.input) then
+  if can.number and (can.tensor or row.input) then
     local range = row.within
     if range then
       core.number_within(value, range[1], range[2], ("%s: %s '%s' must be %s, got {}"):format(
@@ -132,7 +132,9 @@ end
 -- The value of an argument or option in its checked form; raises when it is not as its row says.
 local function checked(full, kind, row, spec, value)
   local result, range = accept(spec, value), row.within
-  if core.weak(value) then result = accept_weak(full, kind, row, spec, value) end
+  if result == nil and core.weak(value) then
+    result = accept_weak(full, kind, row, spec, value)
+  end
   if result == nil then wrong_type(full, kind, row[1], spec, value) end
   if range and type(result) == "number" and not (result >= range[1] and result < range[2]) then
     core.raise("SGL_EARG", ("%s: %s '%s' must be %s, got %s"):format(

@@ -11,8 +11,8 @@ const Tensor *host_number_at(lua_State *L, Host *h, int arg); /* NULL: not such 
 const char *host_number_kind(const Tensor *t);                /* in words, for messages */
 /* CLASS_INT or CLASS_FLOAT; the program is then for arguments of these types only. */
 int host_number_class(Host *h, const Tensor *t);
-/* The number at `arg` in a dtype, as a constant has it. One that an integer dtype has no room for is
- * an error of the run, in the name of `what`. */
+/* The number at `arg` in a dtype, as a constant has it. One that an integer dtype has no room for
+ * is an error of the run, in the name of `what`. */
 Node *host_number_cast(lua_State *L, Host *h, const char *what, int arg, Dtype to);
 /* Pushes what the operator of Lua gives for the numbers 1 …, one of which is such a number. */
 void host_number_operator(lua_State *L, Host *h, Op op);

@@ -157,9 +157,9 @@ static void check_numbers(lua_State *L, const Prog *p)
 static Storage *number_storage(lua_State *L, Host *h, const Prog *p)
 {
     double value = lua_tonumber(L, -1);
-    lua_Integer whole = lua_tointeger(L, -1);
-    bool exact = value < 0x1p63 && (lua_Integer)value == whole;
-    if (p->number && lua_isinteger(L, -1) && !exact)
+    lua_Integer whole = lua_isinteger(L, -1) ? lua_tointeger(L, -1) : 0;
+    bool exact = !whole || (value < 0x1p63 && (lua_Integer)value == whole);
+    if (p->number && !exact)
         host_raise(L, SGL_EARG, "pass a tensor of the dtype: sgl.tensor(n, { dtype = \"i64\" })",
                    "a number among the arguments is an f64 inside the step, and the integer %I "
                    "does not fit",

@@ -204,10 +204,8 @@ local function number_step()
     of_tensors(2), of_numbers(3), of_tensors(1))
 end
 
--- A tensor as it is; a number, or the tensor that stands for it, as a number.
-local function value_text(v, number)
+local function value_text(v)
   if sgl.is_tensor(v) then
-    if number then return value_text(v:item()) end
     local list = {}
     for i, item in ipairs(v:flatten():tolist()) do list[i] = value_text(item) end
     return v.dtype .. tostring(v.shape) .. table.concat(list, " ")
@@ -231,7 +229,7 @@ local function number_difference(text)
       return ("%s: %s against %s"):format(where, tostring(want[2]), tostring(got[2]))
     end
     for i = 2, want[1] and want.n or 0 do
-      local a, b = value_text(want[i], i == 3), value_text(got[i], i == 3)
+      local a, b = value_text(want[i]), value_text(got[i])
       if a ~= b then return ("%s, result %d: %s against %s"):format(where, i - 1, a, b) end
     end
   end

@@ -351,6 +351,9 @@ function api.class(module, name, row, class)
   return class, api.checker(full, row)
 end
 
+--- Is v a class of the library?
+function api.is_class(v) return names[v] ~= nil end
+
 --- Puts a checked method into a class; `self` is passed through unchecked.
 function api.method(class, name, row, fn)
   local full = (names[class] or class.__name) .. ":" .. name

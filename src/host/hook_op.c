@@ -101,12 +101,10 @@ static void check_size(const At *at, int index, bool known, lua_Number v)
 /* The loop runs so many times as the size of the example says. */
 static void op_forprep(const At *at)
 {
-    if (at->f->library) return;
-    for (int k = 0; k < 3; k++) {
-        int index = a_of(at->i) + 1 + k;
-        if (host_dim_at(at->L, index) != DIM_FAIL)
+    for (int k = 1; k <= 3; k++) {
+        if (host_dim_at(at->L, a_of(at->i) + k) != DIM_FAIL)
             refuse(at, BREAK_SIZE, 0, "a 'for' loop over a symbolic size");
-        host_number_refuse(at->L, at->w->host, index, "a 'for' loop");
+        host_number_refuse(at->L, at->w->host, a_of(at->i) + k, "a 'for' loop");
     }
 }
 

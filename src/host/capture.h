@@ -28,6 +28,14 @@ typedef struct CapturedArg {
     int same;
 } CapturedArg;
 
+/* A number among the arguments must be at least the one and below the other at each run; {} in the
+ * text, which is interned, stands for its value. */
+typedef struct NumberCheck {
+    int arg;
+    double least, limit;
+    const char *text;
+} NumberCheck;
+
 /* What an input of a block stands for in the capture around it. */
 typedef enum BlockKind { BLOCK_ARG, BLOCK_TENSOR, BLOCK_RNG, BLOCK_EFFECT, BLOCK_INDEX } BlockKind;
 typedef struct BlockInput {
@@ -65,6 +73,8 @@ typedef struct Capture {
     int64_t *example; /* values of symbols by number, from the arguments; NULL: none */
     int nexample;
     bool classed;    /* it matters which numbers among the arguments are integers */
+    Map fits;        /* nodes of numbers: bits of the dtypes that they are checked to fit */
+    VEC(NumberCheck) checks;
     DimGuards sizes; /* what the example decided about sizes */
 } Capture;
 
@@ -106,6 +116,10 @@ void host_grad_check(lua_State *L, Capture *c, Node *loss, int n, Node *const *w
 /* program.c: pushes the program of a finished capture, whose graph it takes; `states` is the
  * index of the list of its tensors. */
 int host_program_push(lua_State *L, Host *h, Capture *c, int states);
+
+/* effect.c: the next effect is an error with the text when cond, a single bool, is false. NULL with
+ * the error set. */
+Node *host_effect_assert(Host *h, Node *cond, const char *text);
 
 /* rng.c: {seed, counter} of the next draws as a new i64[2]; the counter goes on by their number. */
 Storage *host_rng_next(Host *h, int draws);

@@ -378,13 +378,6 @@ describe("a number among the arguments", function()
     for n = 1, 5 do scaled(sgl.ones(2), n) scaled(sgl.ones(2), n + 0.5) end
     assert.are.equal(1, #scaled:programs())
   end)
-
-  it("that is an integer too large for the step is refused where it is one", function()
-    local plus = sgl.compile(function(x, n) return x + n end)
-    local x = sgl.ones(2):to "i64"
-    assert.are.same({ 8, 8 }, plus(x, 7):tolist())
-    assert.matches("16777217 does not fit", support.error_of(plus, x, 16777217).message)
-  end)
 end)
 
 -- Errors of Lua, each with a part of its message.

@@ -1,6 +1,6 @@
 -- random_steps_spec.lua: random step functions: nested closures, tables, conditions on plain
 -- values, loops, varargs, metatables; between calls the values that they read change. Compiled and
--- plain they give the same bits. SGL_SEED repeats a run.
+-- plain they give the same bits. So do random steps of number arguments. SGL_SEED repeats a run.
 
 local sgl = require "sgl"
 local engine = require "spec.engine"
@@ -157,6 +157,93 @@ describe("random steps", function()
         error(("step %d of SGL_SEED=%d: %s\n%s\nchanges: %s"):format(i, seed, wrong, text,
           table.concat(done, "; ")), 0)
       end
+      if i % 50 == 0 then collectgarbage() end
+    end
+  end)
+end)
+
+-- ---- steps of numbers
+
+local ARGUMENTS = { 0, 1, -1, 2, 3, -7, 255, 1 << 20, 16777217, -(1 << 31), 1 << 53, -(1 << 53),
+  math.mininteger, 0.5, -2.5, 2.0, 0.0, -0.0, 0.1, 1 / 3, 16777217.5, 1e10, 1e300, 1e-300 }
+local DIVISORS = { "1", "2", "-3", "7", "2.5", "-0.5", "1024", "9007199254740993" }
+
+-- Constants stand beside something else: Lua computes with constants itself, and subtracts a
+-- known 0 as it adds one, which is another zero than -0.0 - n gives with n = 0.
+local function of_numbers(depth)
+  if depth <= 0 then return pick { "k", "m", "t.n" } end
+  local a, b = of_numbers(depth - 1), of_numbers(depth - math.random(2))
+  if math.random(4) == 1 then b = pick { "3", "0.25", "(-16777216)", "9007199254740993" } end
+  if math.random(8) == 1 then a, b = b, a end
+  return pick {
+    ("(%s + %s)"):format(a, b), ("(%s - %s)"):format(a, b), ("(%s * %s)"):format(a, b),
+    ("(%s / %s)"):format(a, b), ("(%s ^ %s)"):format(a, b), ("(- %s)"):format(a),
+    ("((%s - m) // %s)"):format(a, pick(DIVISORS)), ("((%s + k) %% %s)"):format(a, pick(DIVISORS)),
+    ("(%s + 0.0) // %s"):format(a, b), ("(%s * 1.0) %% %s"):format(a, b),
+  }
+end
+
+local function of_tensors(depth)
+  if depth <= 0 then return pick { "x", "y", "x", "y", "w" } end
+  local a, b, n = of_tensors(depth - 1), of_tensors(depth - 2), of_numbers(math.random(0, 2))
+  return pick {
+    ("(%s + %s)"):format(a, n), ("(%s - %s)"):format(n, a), ("(%s * %s)"):format(a, n),
+    ("(%s / %s)"):format(a, n), ("(%s %% %s)"):format(a, n), ("(%s + %s)"):format(a, b),
+    ("sgl.where(%s:gt(1), %s, %s)"):format(a, n, b), ("sgl.maximum(%s, %s)"):format(a, n),
+    ("(%s * sgl.maximum(%s, %s))"):format(a, n, of_numbers(1)),
+    ("(%s + sgl.tensor(%s))"):format(a, n), ("%s:full_like(%s)"):format(a, n),
+    ("sgl.cond(%s:gt(1):any(), function(v) return %s * v end, function(v) return %s + v end, %s)")
+      :format(a, b, b, n),
+    ("(sgl.scan(function(c) return (c + %s):type_as(c) end, %s, 3))"):format(n, a),
+    ("(function() local z = %s + 0 z:assign(%s) return z end)()"):format(a, n),
+  }
+end
+
+local function number_step()
+  return ("local sgl, w = ... return function(x, y, k, m, t)\nreturn %s, %s, %s\nend\n"):format(
+    of_tensors(2), of_numbers(3), of_tensors(1))
+end
+
+local function value_text(v)
+  if sgl.is_tensor(v) then
+    local list = {}
+    for i, item in ipairs(v:flatten():tolist()) do list[i] = value_text(item) end
+    return v.dtype .. tostring(v.shape) .. table.concat(list, " ")
+  end
+  return v ~= v and "nan" or math.type(v) == "float" and ("%a"):format(v) or tostring(v)
+end
+
+local DTYPES = { "f32", "f64", "f16", "bf16", "i32", "i64", "u8" }
+
+local function number_difference(text)
+  local x = sgl.tensor({ 1, 2, 3 }, { dtype = pick(DTYPES) })
+  local y, w = sgl.tensor({ 5, 0, 1 }, { dtype = pick(DTYPES) }), sgl.ones(3)
+  local plain = assert(load(text, "=step"))(sgl, w)
+  local step = sgl.compile(assert(load(text, "=step"))(sgl, w), { max_recaptures = 100 })
+  for call = 1, CALLS * 2 do
+    local k, m, n = pick(ARGUMENTS), pick(ARGUMENTS), pick(ARGUMENTS)
+    local want = table.pack(pcall(plain, x, y, k, m, { n = n }))
+    local got = table.pack(pcall(step, x, y, k, m, { n = n }))
+    local where = ("call %d with %s, %s, %s on %s and %s"):format(call, k, m, n, x.dtype, y.dtype)
+    if want[1] ~= got[1] then
+      return ("%s: %s against %s"):format(where, tostring(want[2]), tostring(got[2]))
+    end
+    for i = 2, want[1] and want.n or 0 do
+      local a, b = value_text(want[i]), value_text(got[i])
+      if a ~= b then return ("%s, result %d: %s against %s"):format(where, i - 1, a, b) end
+    end
+  end
+end
+
+describe("random steps of numbers", function()
+  it("give the same compiled", function()
+    local count = math.max(100, engine.times(COUNT // 4))
+    io.stderr:write(("random steps of numbers: SGL_SEED=%d\n"):format(seed))
+    math.randomseed(seed)
+    for i = 1, count do
+      local text = number_step()
+      local wrong = number_difference(text)
+      if wrong then error(("step %d of SGL_SEED=%d: %s\n%s"):format(i, seed, wrong, text), 0) end
       if i % 50 == 0 then collectgarbage() end
     end
   end)

@@ -7,6 +7,8 @@
 --        A type is tensor number integer string boolean table function module any; "a|b" is
 --        either, "type?" may be nil, "type..." takes what is left as one list. An entry may say
 --        within = { least, limit }: a number must then be at least the one and below the other.
+-- Steps: a number of a captured step is accepted where a number or a tensor can stand, and where
+--        the entry says input = true; where only a number can, its value is needed: a break.
 -- Holds: the work gets the positional arguments in order (a rest argument as a list), then, if
 --        the row has opts, a fresh table with every default filled in. An options table may
 --        stand where optional arguments are left out.
@@ -63,7 +65,7 @@ function api.describe(v)
   elseif is_module(v) then
     return "a module"
   end
-  return type(v) == "nil" and "nil" or "a " .. type(v)
+  return core.weak(v) or type(v) == "nil" and "nil" or "a " .. type(v)
 end
 
 -- "tensor|number|table" as words: "a tensor, a number or a table".
@@ -109,9 +111,30 @@ local function range_words(range, value)
   return ("in [%g, %g)"):format(range[1], range[2])
 end
 
+-- A number of a captured step: the value, or nil. Its range is checked at each run.
+local function accept_weak(full, kind, row, spec, value)
+  local can = {}
+  for _, name in ipairs(spec.names) do can[name] = true end
+  if can.number and (can.tensor or row.input) then
+    local range = row.within
+    if range then
+      core.number_within(value, range[1], range[2], ("%s: %s '%s' must be %s, got {}"):format(
+        full, kind, row[1], range_words(range)))
+    end
+    return value
+  end
+  if can.number or can.integer then
+    core.number_refuse(value, ("%s ('%s')"):format(full, row[1]))
+  end
+  return nil
+end
+
 -- The value of an argument or option in its checked form; raises when it is not as its row says.
 local function checked(full, kind, row, spec, value)
   local result, range = accept(spec, value), row.within
+  if result == nil and core.weak(value) then
+    result = accept_weak(full, kind, row, spec, value)
+  end
   if result == nil then wrong_type(full, kind, row[1], spec, value) end
   if range and type(result) == "number" and not (result >= range[1] and result < range[2]) then
     core.raise("SGL_EARG", ("%s: %s '%s' must be %s, got %s"):format(

@@ -2,6 +2,7 @@
 --
 -- In:    values; inside a capture the tensors are those of the run.
 -- Out:   lines through Lua's print; errors.
+-- Text:  {} stands for a tensor, }{ for a number of the step, {{ and }} for braces.
 -- Holds: effects happen at each run, in the order of the script; one in a branch that is not taken
 --        or a step that is not done does not happen. Both look the same outside a capture.
 local api = require "sgl.api"
@@ -14,7 +15,7 @@ core.on_print(function(text, values)
   local line = text:gsub("([{}])([{}])", function(a, b)
     if a == b then return a end
     i = i + 1
-    return tostring(values[i])
+    return tostring(a == "{" and values[i] or values[i]:item())
   end)
   print(line)
 end)
@@ -25,7 +26,10 @@ api.fn(root, "print", {
 }, function(values)
   local parts, tensors = {}, {}
   for i, v in ipairs(values) do
-    if core.is_tensor(v) and core.capturing() then
+    if core.weak(v) then
+      local dtype = core.number_type(v) == "integer" and "i64" or "f64"
+      parts[i], tensors[#tensors + 1] = "}{", core.tensor(v, dtype)
+    elseif core.is_tensor(v) and core.capturing() then
       parts[i], tensors[#tensors + 1] = "{}", v
     else
       parts[i] = core.size_text(v):gsub(core.capturing() and "[{}]" or "^$", "%0%0")

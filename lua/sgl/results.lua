@@ -66,7 +66,7 @@ local function plan_table(state, v, depth)
 end
 
 local function plan_made(state, v, number, depth)
-  if core.is_tensor(v) then
+  if core.is_tensor(v) or number then
     state.outputs[#state.outputs + 1] = v
     state.seen[v] = { leaf = #state.outputs, number = number }
   elseif core.is_dim(v) then

@@ -39,7 +39,7 @@ end
 function tree.flatten(what, v, leaves, depth)
   depth = depth or 1
   if v == nil then return {} end
-  if core.is_tensor(v) or type(v) == "number" or type(v) == "boolean" then
+  if core.is_tensor(v) or type(v) == "number" or type(v) == "boolean" or core.weak(v) then
     leaves[#leaves + 1] = core.is_tensor(v) and v or core.tensor(v)
     return { leaf = true, type = api.describe(leaves[#leaves]) }
   elseif not tree.is_plain(v) then

@@ -2,11 +2,14 @@
  */
 #include "host/dim.h"
 #include "host/guard.h"
+#include "host/number.h"
 #include "host/tensor.h"
 #include "ir/check.h"
 
 const char *host_kind(lua_State *L, int arg)
 {
+    const Tensor *t = luaL_testudata(L, arg, "sgl.tensor");
+    if (t && t->weak) return lua_pushstring(L, host_number_kind(t));
     if (luaL_getmetafield(L, arg, "__name") != LUA_TSTRING) {
         const char *name = lua_typename(L, lua_type(L, arg));
         return name[0] == 'n' && name[1] == 'i' ? name : lua_pushfstring(L, "a %s", name);
@@ -65,6 +68,7 @@ lua_Integer host_check_item(lua_State *L, int arg, int i, const char *what)
 {
     int exact;
     lua_rawgeti(L, arg, i);
+    host_number_refuse(L, host_of(L), lua_gettop(L), what);
     lua_Integer v = lua_tointegerx(L, -1, &exact);
     if (!exact)
         return host_raise(L, SGL_EARG, NULL, "%s: element %d must be an integer, got %s", what, i,

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 #include "host/dim.h"
+#include "host/number.h"
 #include "host/ops.h"
 #include "ir/build.h"
 
@@ -29,9 +30,17 @@ static void missing(const Reader *r, const AttrField *f)
     host_raise(r->L, SGL_EARG, NULL, "%s is missing", what(r, f));
 }
 
+/* The op is made for one value of the attribute. */
+static void refuse_number(const Reader *r, const AttrField *f, int at)
+{
+    Host *h = host_of(r->L);
+    if (host_number_at(r->L, h, at)) host_number_refuse(r->L, h, at, what(r, f));
+}
+
 static void read_int(Reader *r, const AttrField *f, int at)
 {
     int exact;
+    refuse_number(r, f, at);
     lua_Integer v = lua_tointegerx(r->L, at, &exact);
     if (lua_isboolean(r->L, at)) v = lua_toboolean(r->L, at);
     else if (!exact && !lua_isnil(r->L, at))
@@ -42,6 +51,7 @@ static void read_int(Reader *r, const AttrField *f, int at)
 
 static void read_float(Reader *r, const AttrField *f, int at)
 {
+    refuse_number(r, f, at);
     if (!lua_isnil(r->L, at) && lua_type(r->L, at) != LUA_TNUMBER)
         host_raise(r->L, SGL_EARG, NULL, "%s must be a number, got %s", what(r, f),
                    host_kind(r->L, at));
@@ -57,6 +67,7 @@ static void read_dtype(Reader *r, const AttrField *f, int at)
 static void read_axis(Reader *r, const AttrField *f, int at)
 {
     int exact;
+    refuse_number(r, f, at);
     lua_Integer axis = lua_tointegerx(r->L, at, &exact);
     if (!exact)
         host_raise(r->L, SGL_EARG, NULL, "%s must be an axis, got %s", what(r, f),

@@ -1,6 +1,6 @@
 /* capture.c: core.capture: runs a function once and records what it does as a graph.
  *
- * In:   a function, its arguments as a flat list, their names. A number is a run-time input, f32.
+ * In:   a function, its arguments as a flat list, their names. A number is a run-time input, f64.
  * Out:  a program. The function returns a flat list of tensors: the outputs.
  * Holds: the capture ends in any case, as a to-be-closed variable: an error of the function goes
  *        on as it was raised, with its traceback. Tensors born inside are dead afterwards.
@@ -117,6 +117,8 @@ static void capture_end(Owned *o)
     base_mem_free(c->example);
     c->example = NULL;
     base_map_free(&c->state_of);
+    base_map_free(&c->fits);
+    vec_free(&c->checks);
     base_mem_free(c->args);
     host_watch_free(&c->watch);
 }
@@ -211,7 +213,7 @@ Node *host_capture_effect(Capture *c)
     return c->effect = ir_const(c->trace.graph, DT_i32, 0, NULL, 0);
 }
 
-int host_capture_stream(Capture *c) { return host_capture_step(c)->streams++; }
+int host_capture_draw(Capture *c) { return c->draws++; }
 
 /* The sizes that argument i has inside: those of the list at `dims`, item i, where there is one. */
 static void take_sizes(lua_State *L, int dims, int i, Shape *s)
@@ -230,7 +232,7 @@ static void take_example(lua_State *L, Host *h, Capture *c)
     for (int i = 0; i < c->nargs; i++) {
         lua_rawgeti(L, 2, i + 1);
         Tensor *t = host_tensor_at(L, h, -1);
-        list[i] = t ? host_tensor_shape(t) : (Shape){.dtype = DT_f32};
+        list[i] = t ? host_tensor_shape(t) : (Shape){.dtype = DT_f64};
         lua_pop(L, 1);
     }
     ir_dim_budget(h->cx, DIM_STEPS);
@@ -243,7 +245,7 @@ static void take_example(lua_State *L, Host *h, Capture *c)
 /* Pushes the stand-in for argument i of the list at 2. */
 static void push_argument(lua_State *L, Host *h, Capture *c, int i, int dims)
 {
-    Shape s = {.dtype = DT_f32};
+    Shape s = {.dtype = DT_f64};
     lua_rawgeti(L, 2, i);
     c->args[i - 1].given = host_tensor_at(L, h, -1);
     if (c->args[i - 1].given)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "host/capture.h"
 #include "host/dim.h"
+#include "host/number.h"
 #include "host/ops.h"
 #include "ir/check.h"
 
@@ -66,7 +67,7 @@ static int as_tensors(lua_State *L, Host *h, Op op)
         return host_raise(L, SGL_EARG, NULL,
                           "a symbolic size has no value here: outside a "
                           "captured function only + - * // and %% of sizes work");
-    host_elementwise(L, h, op);
+    host_operator(L, h, op);
     return 1;
 }
 
@@ -209,6 +210,7 @@ static bool decide(lua_State *L, Host *h, DimGuard g)
 static int64_t number_side(lua_State *L, int arg, bool *whole)
 {
     const double MOST = 0x1p50;
+    host_number_refuse(L, host_of(L), arg, "a comparison with a size");
     if (lua_type(L, arg) != LUA_TNUMBER)
         host_raise(L, SGL_EARG, NULL, "a symbolic size is compared with sizes and numbers, not %s",
                    host_kind(L, arg));

@@ -25,6 +25,12 @@ static Node *effect(Host *h, Op op, const char *text, int n, Node **nodes)
     return made;
 }
 
+Node *host_effect_assert(Host *h, Node *cond, const char *text)
+{
+    Node *nodes[2] = {NULL, cond};
+    return cond ? effect(h, OP_assert, text, 1, nodes) : NULL;
+}
+
 static Host *begin(lua_State *L, const char *what)
 {
     Host *h = host_of(L);
@@ -52,8 +58,8 @@ static int effect_print(lua_State *L)
 static int effect_assert(lua_State *L)
 {
     Host *h = begin(L, "assert");
-    Node *nodes[2] = {NULL, host_node(L, h, 1, "assert")};
-    return effect(h, OP_assert, luaL_checkstring(L, 2), 1, nodes) ? 0 : host_throw(L, h);
+    Node *cond = host_node(L, h, 1, "assert");
+    return host_effect_assert(h, cond, luaL_checkstring(L, 2)) ? 0 : host_throw(L, h);
 }
 
 /* One print on its way into Lua. */

@@ -6,6 +6,7 @@
 #include "host/capture.h"
 #include "host/dim.h"
 #include "host/hook.h"
+#include "host/number.h"
 
 /* The innermost Lua frame, which made the call; NULL: none that was seen. */
 static Frame *caller(lua_State *L, Watch *w)
@@ -59,7 +60,7 @@ static bool is_symbolic(lua_State *L, const Watch *w, int at)
 static void check_value(lua_State *L, lua_Debug *ar, const Watch *w, const char *name)
 {
     const Tensor *t = host_tensor_at(L, w->host, 1);
-    if (!t || (!strcmp(name, "assert") && !host_watch_computed(L, w, 1))) return;
+    if (!t || (!strcmp(name, "assert") && (t->weak || !host_watch_computed(L, w, 1)))) return;
     host_break(L, w->host, BREAK_VALUE, t, "%s on a tensor", name_of(L, ar, name));
 }
 
@@ -75,19 +76,16 @@ static const struct {
     {"tonumber", 1, 2, false},     {"rawequal", 1, 2, false},     {"select", 1, 1, false},
     {"rawget", 2, 2, false},       {"rawset", 2, 2, false},       {"next", 2, 2, false},
     {"table.concat", 3, 4, false}, {"table.unpack", 2, 3, false}, {"table.move", 2, 4, false},
-    {"table.remove", 2, 2, false},
+    {"table.remove", 2, 2, false}, {"getmetatable", 1, 1, false},
 };
 
 /* A size or a number among the arguments, or computed of such, at index i? */
 static void refuse_unknown(lua_State *L, lua_Debug *ar, const Watch *w, const char *name, int i,
                            bool sizes)
 {
-    const Tensor *t = host_tensor_at(L, w->host, i);
     if (!sizes && host_dim_at(L, i) != DIM_FAIL)
         host_break(L, w->host, BREAK_SIZE, NULL, "%s of a symbolic size", name_of(L, ar, name));
-    if (t && t->weak)
-        host_break(L, w->host, BREAK_NUMBER, NULL, "%s of a number among the arguments",
-                   name_of(L, ar, name));
+    host_number_refuse(L, w->host, i, name_of(L, ar, name));
 }
 
 /* The items of the list at 1. */

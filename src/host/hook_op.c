@@ -5,6 +5,7 @@
 #include "host/capture.h"
 #include "host/dim.h"
 #include "host/hook.h"
+#include "host/number.h"
 
 enum {
     VM_GETUPVAL = 9,
@@ -69,8 +70,10 @@ static int refuse(const At *at, Break reason, int index, const char *what)
 
 /* ---- tensors taken for booleans or compared */
 
+/* A number is true, whatever it is. */
 static void check_condition(const At *at, int reg, const char *what)
 {
+    if (host_number_at(at->L, at->w->host, reg + 1)) return;
     if (at->f->library || !host_watch_computed(at->L, at->w, reg + 1)) return;
     refuse(at, BREAK_COND, reg + 1, what);
 }
@@ -99,12 +102,20 @@ static void check_size(const At *at, int index, bool known, lua_Number v)
 static void op_forprep(const At *at)
 {
     for (int k = 1; k <= 3; k++) {
-        const Tensor *t = host_tensor_at(at->L, at->w->host, a_of(at->i) + k);
         if (host_dim_at(at->L, a_of(at->i) + k) != DIM_FAIL)
             refuse(at, BREAK_SIZE, 0, "a 'for' loop over a symbolic size");
-        if (t && t->weak)
-            refuse(at, BREAK_NUMBER, 0, "a 'for' loop over a number among the arguments");
+        host_number_refuse(at->L, at->w->host, a_of(at->i) + k, "a 'for' loop");
     }
+}
+
+/* Of a number of the step, where Lua would compare values: not with what is no number. */
+static bool refuse_number(const At *at, int number, int other)
+{
+    if (!host_number_at(at->L, at->w->host, number)) return false;
+    int type = lua_type(at->L, other);
+    if (type == LUA_TNUMBER || type == LUA_TUSERDATA)
+        host_number_refuse(at->L, at->w->host, number, "'=='");
+    return true;
 }
 
 static void op_eq(const At *at)
@@ -120,6 +131,7 @@ static void op_eq(const At *at)
     bool ta = is_tensor(at, a), tb = is_tensor(at, b);
     if (!ta && !tb) return;
     if (lua_isnil(at->L, ta ? b : a)) return;
+    if (refuse_number(at, a, b) || refuse_number(at, b, a)) return;
     refuse(at, BREAK_EQ, ta ? a : b, ta && tb ? "'==' of two tensors" : "'==' with a tensor");
 }
 
@@ -129,9 +141,10 @@ static void op_eq_constant(const At *at)
     if (at->f->library) return;
     if (op_of(at->i) == VM_EQI) check_size(at, a, true, b_of(at->i) - EQI_ZERO);
     if (!is_tensor(at, a)) return;
-    if (op_of(at->i) == VM_EQK && host_hook_constant(at->L, at->ar, at->w, at->f, b_of(at->i)) &&
-        lua_isnil(at->L, -1))
-        return;
+    bool known =
+        op_of(at->i) == VM_EQI || host_hook_constant(at->L, at->ar, at->w, at->f, b_of(at->i));
+    if (op_of(at->i) == VM_EQI) lua_pushinteger(at->L, b_of(at->i) - EQI_ZERO);
+    if (known && (lua_isnil(at->L, -1) || refuse_number(at, a, lua_gettop(at->L)))) return;
     refuse(at, BREAK_EQ, a, "'==' with a tensor");
 }
 
@@ -304,7 +317,7 @@ static const char *const EVENTS[] = {
     [6] = "__add", "__sub",  "__mul", "__mod",  "__pow", "__div",
     "__idiv",      "__band", "__bor", "__bxor", "__shl", "__shr",
 };
-enum { EVENT_COUNT = sizeof EVENTS / sizeof *EVENTS };
+enum { FIRST_SHIFT = 16, EVENT_COUNT = sizeof EVENTS / sizeof *EVENTS };
 
 static void read_event(const At *at, int reg, const char *event)
 {
@@ -315,6 +328,11 @@ static void op_mmbin(const At *at)
 {
     const char *event = c_of(at->i) < EVENT_COUNT ? EVENTS[c_of(at->i)] : NULL;
     if (!event) return;
+    if (c_of(at->i) >= FIRST_SHIFT) {
+        host_number_refuse(at->L, at->w->host, a_of(at->i) + 1, "a shift");
+        if (op_of(at->i) == VM_MMBIN)
+            host_number_refuse(at->L, at->w->host, b_of(at->i) + 1, "a shift");
+    }
     read_event(at, a_of(at->i), event);
     if (op_of(at->i) == VM_MMBIN) read_event(at, b_of(at->i), event);
 }

@@ -2,11 +2,12 @@
  *
  * A closure over the op's number serves each. Operands are tensors, numbers and booleans;
  * the latter two are weak: they take the dtype of the tensors beside them unless their class is
- * higher. So are tensors that stand for number arguments of a step, and what is computed of those
- * and numbers alone, as it would be a number outside.
+ * higher. The numbers of a step (number.h) are numbers here too: a method of numbers alone gives a
+ * tensor, and an operator what Lua gives.
  */
 #include "host/capture.h"
 #include "host/dim.h"
+#include "host/number.h"
 #include "host/ops.h"
 #include "host/trace.h"
 #include "ir/build.h"
@@ -35,31 +36,33 @@ static Dtype default_dtype(int class)
     return class == CLASS_FLOAT ? DT_f32 : class == CLASS_INT ? DT_i32 : DT_bool;
 }
 
-static Node *weak_operand(lua_State *L, Host *h, const char *what, int arg, int beside)
+/* Beside floats it does not matter whether a number is an integer. */
+static Dtype number_dtype(Host *h, const Tensor *number, int beside)
 {
-    const Tensor *t = host_tensor_at(L, h, arg);
-    Node *n = host_node(L, h, arg, what);
-    if (!t->weak || beside < 0) return n;
-    if (DTYPES[beside].class != CLASS_FLOAT) host_capture_step(h->capture)->classed = true;
-    return ir_cast(n, ir_dtype_weak((Dtype)beside, t->weak == WEAK_INT ? CLASS_INT : CLASS_FLOAT));
+    if (beside >= 0 && DTYPES[beside].class == CLASS_FLOAT) return (Dtype)beside;
+    int class = host_number_class(h, number);
+    return beside < 0 ? default_dtype(class) : ir_dtype_weak((Dtype)beside, class);
 }
 
 Node *host_operand(lua_State *L, Host *h, Trace *tr, const char *what, int arg, int beside)
 {
     int type = lua_type(L, arg);
     Dim size = host_dim_at(L, arg);
+    const Tensor *number = host_number_at(L, h, arg);
+    if (number) return host_number_cast(L, h, what, arg, number_dtype(h, number, beside));
     if (size != DIM_FAIL) {
         Dtype t = beside < 0 ? DT_i32 : ir_dtype_weak((Dtype)beside, CLASS_INT);
         return ir_size(tr->graph, t, size);
     }
     if (type != LUA_TNUMBER && type != LUA_TBOOLEAN) {
-        if (host_tensor_at(L, h, arg)) return weak_operand(L, h, what, arg, beside);
+        if (host_tensor_at(L, h, arg)) return host_node(L, h, arg, what);
         host_raise(L, SGL_EARG, NULL, "%s: operand %d must be a tensor or a number, got %s", what,
                    arg, host_kind(L, arg));
     }
     int class = number_class(L, arg);
     Dtype t = beside < 0 ? default_dtype(class) : ir_dtype_weak((Dtype)beside, class);
     check_fits(L, what, arg, t);
+    if (t == DT_i64 && lua_isinteger(L, arg)) return ir_integer(tr->graph, lua_tointeger(L, arg));
     double value = type == LUA_TBOOLEAN ? lua_toboolean(L, arg) : lua_tonumber(L, arg);
     return ir_const(tr->graph, t, 0, NULL, value);
 }
@@ -78,35 +81,16 @@ static int beside_dtype(lua_State *L, Host *h, Op op, int n)
     return found;
 }
 
-/* Numbers without a tensor beside them share the highest class among them; with one that stands
- * for a number they are what it is. */
+/* Numbers without a tensor beside them share the highest class among them. */
 static int beside_numbers(lua_State *L, Host *h, Op op, int n)
 {
     int class = CLASS_BOOL;
     for (int arg = OPS[op].family == FAM_select ? 2 : 1; arg <= n; arg++) {
-        const Tensor *t = host_tensor_at(L, h, arg);
-        if (t) return (int)host_tensor_shape(t).dtype;
-        if (number_class(L, arg) > class) class = number_class(L, arg);
+        const Tensor *t = host_number_at(L, h, arg);
+        int own = t ? host_number_class(h, t) : number_class(L, arg);
+        if (own > class) class = own;
     }
     return (int)default_dtype(class);
-}
-
-/* What an op of numbers alone gives: Lua's integers stay so in these. */
-static int weak_result(lua_State *L, Host *h, Op op, int n, const Node *made)
-{
-    static const bool KEEPS[OP_COUNT] = {
-        [OP_add] = true, [OP_sub] = true, [OP_mul] = true,      [OP_mod] = true, [OP_neg] = true,
-        [OP_abs] = true, [OP_max] = true, [OP_floordiv] = true, [OP_min] = true,
-    };
-    bool weak = false, integers = KEEPS[op];
-    if (!h->capture || DTYPES[made->dtype].class != CLASS_FLOAT) return STRONG;
-    for (int arg = 1; arg <= n; arg++) {
-        const Tensor *t = host_tensor_at(L, h, arg);
-        if (t && !t->weak) return STRONG;
-        weak |= t != NULL;
-        integers &= t ? t->weak == WEAK_INT : number_class(L, arg) == CLASS_INT;
-    }
-    return !weak ? STRONG : integers ? WEAK_INT : WEAK_FLOAT;
 }
 
 void host_elementwise(lua_State *L, Host *h, Op op)
@@ -125,7 +109,21 @@ void host_elementwise(lua_State *L, Host *h, Op op)
     Node *made = ir_elementwise(tr->graph, op, n, in);
     if (!made) host_throw(L, h);
     host_tensor_bind(out, tr, made);
-    out->weak = weak_result(L, h, op, n, made);
+}
+
+void host_operator(lua_State *L, Host *h, Op op)
+{
+    bool numbers = false;
+    for (int arg = 1; arg <= OPS[op].inputs; arg++) {
+        const Tensor *t = host_tensor_at(L, h, arg);
+        if (t && !t->weak) {
+            host_elementwise(L, h, op);
+            return;
+        }
+        numbers |= t != NULL;
+    }
+    if (numbers) host_number_operator(L, h, op);
+    else host_elementwise(L, h, op);
 }
 
 static int op_method(lua_State *L)
@@ -141,16 +139,6 @@ static int op_method(lua_State *L)
     return 1;
 }
 
-/* Lua gives the metamethod of an unary operator its operand twice. */
-static int op_operator(lua_State *L)
-{
-    Host *h = host_of(L);
-    Op op = (Op)lua_tointeger(L, lua_upvalueindex(2));
-    lua_settop(L, OPS[op].inputs);
-    host_elementwise(L, h, op);
-    return 1;
-}
-
 static const struct {
     const char *event;
     Op op;
@@ -160,6 +148,31 @@ static const struct {
     {"__idiv", OP_floordiv},  {"__unm", OP_neg},          {"__band", OP_logical_and},
     {"__bor", OP_logical_or}, {"__bxor", OP_logical_xor}, {"__bnot", OP_logical_not},
 };
+
+/* Lua asks the second operand for its operator when the first is a number: so with an object beside
+ * a number of a step. */
+static bool other_operator(lua_State *L, Host *h, Op op)
+{
+    if (!host_number_at(L, h, 1) || host_dim_at(L, 2) != DIM_FAIL || host_tensor_at(L, h, 2))
+        return false;
+    if (lua_type(L, 2) != LUA_TTABLE && lua_type(L, 2) != LUA_TUSERDATA) return false;
+    size_t i = 0;
+    while (OPERATORS[i].op != op) i++;
+    if (!luaL_getmetafield(L, 2, OPERATORS[i].event)) return false;
+    lua_insert(L, 1);
+    lua_call(L, 2, 1);
+    return true;
+}
+
+/* Lua gives the metamethod of an unary operator its operand twice. */
+static int op_operator(lua_State *L)
+{
+    Host *h = host_of(L);
+    Op op = (Op)lua_tointeger(L, lua_upvalueindex(2));
+    lua_settop(L, OPS[op].inputs);
+    if (OPS[op].inputs < 2 || !other_operator(L, h, op)) host_operator(L, h, op);
+    return 1;
+}
 
 /* Stack: methods, metatable, host. */
 void host_open_ops(lua_State *L)

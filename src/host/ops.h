@@ -8,6 +8,9 @@
 /* Applies an elementwise op to the arguments 1 … and pushes the result. */
 void host_elementwise(lua_State *L, Host *h, Op op);
 
+/* The same for an operator of Lua, which of numbers alone gives a number. */
+void host_operator(lua_State *L, Host *h, Op op);
+
 /* The argument as a node: a tensor's, or a constant of rank 0. A number is weak beside `beside`,
  * a dtype, or takes the default dtype of its class (-1). */
 Node *host_operand(lua_State *L, Host *h, Trace *tr, const char *what, int arg, int beside);

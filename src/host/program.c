@@ -11,6 +11,7 @@
 #include "host/dim.h"
 #include "host/events.h"
 #include "host/graph.h"
+#include "host/number.h"
 #include "host/origin.h"
 
 typedef struct Prog {
@@ -24,15 +25,16 @@ typedef struct Prog {
     Tensor **state; /* by input: anchored in the uservalue; NULL: rng, or a number. Those of the
                        arguments are there during a run only */
     bool *assigned; /* by input */
-    int rng;        /* its input, or -1 */
+    int rng, draws; /* its input, or -1; how far the counter goes on at a run */
     bool dropped;   /* closed by hand: its memory is wanted back now */
     bool running;   /* and perhaps printing, which is Lua code */
     bool *updated;  /* by argument: its new value is one of the last outputs */
     int nupdated;
-    uint8_t *number;     /* by argument: INTEGER or FLOAT; NULL: it does not matter */
-    Tensor **wanted;     /* during a run: tensors whose values are needed */
-    Storage **in, **out; /* during a run: references */
-    Tensor **result;     /* during a run: the handles that get the outputs */
+    VEC(NumberCheck) checks; /* of numbers among the arguments */
+    uint8_t *number;         /* by argument: INTEGER or FLOAT; NULL: it does not matter */
+    Tensor **wanted;         /* during a run: tensors whose values are needed */
+    Storage **in, **out;     /* during a run: references */
+    Tensor **result;         /* during a run: the handles that get the outputs */
     Flow *flow;
     Origin *origin; /* during a run */
 } Prog;
@@ -55,6 +57,7 @@ static void prog_end(Owned *o)
     base_mem_free(p->state);
     base_mem_free(p->assigned);
     base_mem_free(p->updated);
+    vec_free(&p->checks);
     base_mem_free(p->number);
     base_mem_free(p->wanted);
     base_mem_free(p->in);
@@ -152,15 +155,27 @@ static void realise_inputs(lua_State *L, Host *h, Prog *p)
     if (host_realise(h, n, p->wanted) < 0) host_throw(L, h);
 }
 
+static void check_numbers(lua_State *L, const Prog *p)
+{
+    for (int i = 0; i < p->checks.n; i++) {
+        lua_rawgeti(L, 2, p->checks.at[i].arg + 1);
+        host_number_check(L, &p->checks.at[i]);
+        lua_pop(L, 1);
+    }
+}
+
 static Storage *number_storage(lua_State *L, Host *h, const Prog *p)
 {
     double value = lua_tonumber(L, -1);
-    if (p->number && lua_isinteger(L, -1) && (lua_Integer)(float)value != lua_tointeger(L, -1))
+    lua_Integer whole = lua_isinteger(L, -1) ? lua_tointeger(L, -1) : 0;
+    bool exact = !whole || (value < 0x1p63 && (lua_Integer)value == whole);
+    if (p->number && !exact)
         host_raise(L, SGL_EARG, "pass a tensor of the dtype: sgl.tensor(n, { dtype = \"i64\" })",
-                   "a number among the arguments is an f32 inside the step, and %I does not fit",
-                   lua_tointeger(L, -1));
-    Storage *s = exec_storage_new(h->cx, DT_f32, 0, NULL);
-    if (s) *(float *)s->data = (float)value;
+                   "a number among the arguments is an f64 inside the step, and the integer %I "
+                   "does not fit",
+                   whole);
+    Storage *s = exec_storage_new(h->cx, DT_f64, 0, NULL);
+    if (s) *(double *)s->data = value;
     return s;
 }
 
@@ -188,9 +203,11 @@ static void fill_inputs(lua_State *L, Host *h, Prog *p)
     for (int i = p->nargs; i < p->nin; i++)
         if (p->assigned[i] && p->state[i] && unshare(h, p->state[i]) < 0) host_throw(L, h);
     for (int i = p->nargs; i < p->nin; i++) {
-        p->in[i] = i == p->rng ? host_rng_next(h) : exec_storage_ref(p->state[i]->storage);
+        p->in[i] =
+            i == p->rng ? host_rng_next(h, p->draws) : exec_storage_ref(p->state[i]->storage);
         if (!p->in[i]) host_throw(L, h);
     }
+    if (p->rng < 0) h->rng_counter += p->draws; /* of control nodes that draw nothing */
 }
 
 /* Tensors that were passed get the values that the step gave them. */
@@ -246,6 +263,7 @@ static int prog_run(lua_State *L)
         return host_raise(L, SGL_ESTATE, NULL, "a program cannot run inside another capture");
     release(p->in, p->nin);
     check_arity(L, p);
+    check_numbers(L, p);
     realise_inputs(L, h, p);
     push_results(L, h, p);
     host_origin_unref(p->origin);
@@ -537,10 +555,14 @@ int host_program_push(lua_State *L, Host *h, Capture *c, int states)
         p->updated[i] = c->args[i].assigned;
         p->nupdated += c->args[i].assigned;
     }
+    for (int i = 0; i < c->checks.n; i++)
+        if (!vec_push(&p->checks, c->checks.at[i]))
+            host_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
     if (c->classed) p->number = base_mem_zero((size_t)c->nargs + 1, 1);
     if (c->classed && !p->number) host_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
     for (int i = 0; p->number && i < c->nargs; i++) p->number[i] = (uint8_t)c->args[i].number;
     if (c->rng) p->rng = (int)ir_attr_int(c->rng, 0);
+    p->draws = c->draws;
     Graph *g = c->trace.graph;
     for (int i = 0; i < g->assigns.n; i++) p->assigned[g->assigns.at[i].input] = true;
     take_flow(L, p, g);

@@ -121,10 +121,18 @@ static void check_alive(lua_State *L, const Tensor *t, const char *what)
 
 Tensor *host_tensor_check(lua_State *L, Host *h, int arg, const char *what)
 {
+    Tensor *t = host_tensor_or_number(L, h, arg, what);
+    if (t->weak)
+        host_raise(L, SGL_EARG, "sgl.tensor(n) makes a tensor of it",
+                   "%s: a tensor is needed, got %s", what, host_kind(L, arg));
+    return t;
+}
+
+Tensor *host_tensor_or_number(lua_State *L, Host *h, int arg, const char *what)
+{
     Tensor *t = host_tensor_at(L, h, arg);
-    if (!t)
-        host_raise(L, SGL_EARG, NULL, "%s: a tensor is needed, got %s", what, host_kind(L, arg));
-    check_alive(L, t, what);
+    if (t) check_alive(L, t, what);
+    else host_raise(L, SGL_EARG, NULL, "%s: a tensor is needed, got %s", what, host_kind(L, arg));
     return t;
 }
 

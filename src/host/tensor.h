@@ -26,7 +26,8 @@ struct Tensor {
     int result;                /* its number there */
     bool leaf;                 /* was assigned: a leaf as soon as it is computed */
     bool cut;                  /* a leaf that was computed: its history is gone */
-    enum { STRONG, WEAK_INT, WEAK_FLOAT } weak; /* inside a step: stands for numbers alone */
+    enum { STRONG, WEAK_INT, WEAK_FLOAT } weak; /* inside a step: a number, see number.h */
+    bool real;                 /* weak: a float whether or not the arguments are integers */
     enum { TENSOR_ALIVE, TENSOR_CLOSED, TENSOR_ESCAPED } life;
 };
 
@@ -34,6 +35,8 @@ Tensor *host_tensor_new(lua_State *L, Host *h);           /* pushes it, without 
 Tensor *host_tensor_make(lua_State *L, Host *h, Dtype dtype, int rank, const int64_t *dims);
 Tensor *host_tensor_at(lua_State *L, Host *h, int arg);   /* NULL: not a tensor */
 Tensor *host_tensor_check(lua_State *L, Host *h, int arg, const char *what);  /* and alive */
+/* The same, but it may be a number of a step, which to the user is no tensor. */
+Tensor *host_tensor_or_number(lua_State *L, Host *h, int arg, const char *what);
 /* Checks a list of tensors; pushes scratch with them, borrowed from the list. */
 Tensor **host_tensor_list(lua_State *L, Host *h, int arg, const char *what, int *n);
 Shape host_tensor_shape(const Tensor *t);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+#include "host/number.h"
 #include "host/ops.h"
 #include "ir/build.h"
 
@@ -63,6 +64,7 @@ static int value_class(Walk *w, int depth)
     int type = lua_type(w->L, -1);
     if (type == LUA_TBOOLEAN) return CLASS_BOOL;
     if (type == LUA_TNUMBER) return lua_isinteger(w->L, -1) ? CLASS_INT : CLASS_FLOAT;
+    host_number_refuse(w->L, host_of(w->L), lua_gettop(w->L), "sgl.tensor of a table");
     host_raise(w->L, SGL_EARG, NULL,
                "tensor: value%s must be a number, a boolean or a table, got %s", place(w, depth),
                host_kind(w->L, -1));
@@ -149,6 +151,24 @@ static Dtype class_dtype(int class)
     return class == CLASS_BOOL ? DT_bool : class == CLASS_INT ? DT_i32 : DT_f32;
 }
 
+/* Pushes a tensor on the node made by `build`. */
+static int push_node(lua_State *L, Host *h, Trace *tr, Node *n)
+{
+    Tensor *t = host_tensor_new(L, h);
+    if (!n) return host_throw(L, h);
+    host_tensor_bind(t, tr, n);
+    return 1;
+}
+
+/* Of a number of a step. */
+static int make_number(lua_State *L, Host *h, const Tensor *number)
+{
+    Trace *tr = host_trace(L, h);
+    Dtype dtype =
+        lua_isnil(L, 2) ? class_dtype(host_number_class(h, number)) : host_check_dtype(L, 2, -1);
+    return push_node(L, h, tr, host_number_cast(L, h, "tensor", 1, dtype));
+}
+
 /* core.tensor(value, dtype?) */
 static int make_tensor(lua_State *L)
 {
@@ -156,6 +176,8 @@ static int make_tensor(lua_State *L)
     Walk w = {.L = L};
     luaL_checkany(L, 1);
     lua_settop(L, 2);
+    const Tensor *number = host_number_at(L, h, 1);
+    if (number) return make_number(L, h, number);
     lua_pushvalue(L, 1);
     measure(&w, 0, true);
     Dtype dtype = host_check_dtype(L, 2, class_dtype(w.class ? w.class : CLASS_FLOAT));
@@ -195,15 +217,6 @@ static int make_from_bytes(lua_State *L)
     return make_copy(L, h, dtype, rank, dims, bytes, n);
 }
 
-/* Pushes a tensor on the node made by `build`. */
-static int push_node(lua_State *L, Host *h, Trace *tr, Node *n)
-{
-    Tensor *t = host_tensor_new(L, h);
-    if (!n) return host_throw(L, h);
-    host_tensor_bind(t, tr, n);
-    return 1;
-}
-
 /* Fills the storage with one value. */
 static void fill_same(Storage *s, double value)
 {
@@ -214,6 +227,20 @@ static void fill_same(Storage *s, double value)
         memcpy(at + done, at, done < s->bytes - done ? done : s->bytes - done);
 }
 
+/* The number at 2 everywhere, where that is no constant: a number of a step, or an integer with
+ * more digits than one holds. */
+static int make_alike(lua_State *L, Host *h, Dtype dtype, int rank, const int64_t *dims)
+{
+    Trace *tr = host_trace(L, h);
+    const Tensor *number = host_number_at(L, h, 2);
+    Node *n;
+    if (!number) n = ir_integer(tr->graph, lua_tointeger(L, 2));
+    else if (dtype == DT_i64 && host_number_class(h, number) == CLASS_INT)
+        n = host_number_cast(L, h, "full", 2, dtype);
+    else n = ir_cast(ir_cast(host_node(L, h, 2, "full"), DT_f64), dtype);
+    return push_node(L, h, tr, ir_broadcast(n, rank, dims));
+}
+
 /* core.full(shape, value, dtype?). Recorded, equal constants are one node. So outside a capture a
  * float one is a leaf, which gradients can be taken of: it is not every other constant. */
 static int make_full(lua_State *L)
@@ -222,6 +249,8 @@ static int make_full(lua_State *L)
     int64_t dims[OP_MAX_RANK];
     int rank = host_check_dims(L, 1, "full: the shape", dims);
     Dtype dtype = host_check_dtype(L, 3, DT_f32);
+    if (host_number_at(L, h, 2) || (dtype == DT_i64 && lua_isinteger(L, 2)))
+        return make_alike(L, h, dtype, rank, dims);
     if (!lua_isnumber(L, 2) && !lua_isboolean(L, 2))
         return host_raise(L, SGL_EARG, NULL, "full: the value must be a number, got %s",
                           host_kind(L, 2));
@@ -246,10 +275,11 @@ static int make_iota(lua_State *L)
     return push_node(L, h, tr, ir_iota(tr->graph, dtype, s.rank, s.dims, axis));
 }
 
+/* core.is_tensor(v): to the user: a number of a step is none */
 static int is_tensor(lua_State *L)
 {
-    Host *h = host_of(L);
-    lua_pushboolean(L, lua_gettop(L) > 0 && host_tensor_at(L, h, 1) != NULL);
+    const Tensor *t = lua_gettop(L) > 0 ? host_tensor_at(L, host_of(L), 1) : NULL;
+    lua_pushboolean(L, t && !t->weak);
     return 1;
 }
 

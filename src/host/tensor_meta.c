@@ -6,6 +6,7 @@
  */
 #include <string.h>
 #include "host/capture.h"
+#include "host/number.h"
 #include "host/ops.h"
 #include "ir/build.h"
 
@@ -64,9 +65,20 @@ static int call_method(lua_State *L, const char *name, int results)
     return results;
 }
 
+/* As Lua refuses it. */
+static void refuse_fields(lua_State *L, Host *h)
+{
+    const Tensor *t = host_number_at(L, h, 1);
+    if (!t) return;
+    const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : NULL;
+    host_raise(L, SGL_EARG, "sgl.tensor(n) makes a tensor of it", "%s has no %s%s",
+               host_number_kind(t), name ? "field " : "elements", name ? name : "");
+}
+
 static int tensor_index(lua_State *L)
 {
     Host *h = host_of(L);
+    refuse_fields(L, h);
     if (lua_type(L, 2) != LUA_TSTRING) return call_method(L, "__getitem", 1);
     lua_pushvalue(L, 2);
     if (lua_rawget(L, METHODS) != LUA_TNIL) return 1;
@@ -79,7 +91,11 @@ static int tensor_index(lua_State *L)
     return unknown_name(L, name);
 }
 
-static int tensor_newindex(lua_State *L) { return call_method(L, "__setitem", 0); }
+static int tensor_newindex(lua_State *L)
+{
+    refuse_fields(L, host_of(L));
+    return call_method(L, "__setitem", 0);
+}
 
 static int tensor_len(lua_State *L)
 {
@@ -95,6 +111,7 @@ static int tensor_tostring(lua_State *L)
     Host *h = host_of(L);
     const Tensor *t = host_tensor_at(L, h, 1);
     lua_settop(L, 1);
+    if (t && t->life == TENSOR_ALIVE) host_number_refuse(L, h, 1, "tostring");
     if (!t || t->life == TENSOR_ALIVE) {
         host_tensor_value(L, h, 1, "tostring");
         return call_method(L, "__show", 1);
@@ -105,6 +122,12 @@ static int tensor_tostring(lua_State *L)
 
 static int refuse(lua_State *L, const char *sign, const char *method)
 {
+    Host *h = host_of(L);
+    bool tensors = false;
+    for (int arg = 1; arg <= 2; arg++)
+        tensors |= host_tensor_at(L, h, arg) && !host_number_at(L, h, arg);
+    for (int arg = 1; arg <= 2 && !tensors; arg++)
+        host_number_refuse(L, h, arg, lua_pushfstring(L, "'%s'", sign));
     return host_raise(L, SGL_EARG, method,
                       "'%s' does not work on tensors: Lua would turn the result into one boolean",
                       sign);
@@ -121,6 +144,7 @@ static int tensor_le(lua_State *L) { return refuse(L, "<=", "use t:le(u) or t:ge
 
 static int tensor_concat(lua_State *L)
 {
+    for (int arg = 1; arg <= 2; arg++) host_number_refuse(L, host_of(L), arg, "'..'");
     return host_raise(L, SGL_EARG, "use tostring(t), t:item(), or sgl.cat to join tensors",
                       "'..' does not work on tensors");
 }

@@ -264,7 +264,7 @@ static Node *leaf_node(Trace *tr, Tensor *t)
 
 Node *host_node(lua_State *L, Host *h, int arg, const char *what)
 {
-    Tensor *t = host_tensor_check(L, h, arg, what);
+    Tensor *t = host_tensor_or_number(L, h, arg, what);
     Node *n = h->capture ? host_capture_node(L, h, arg, t)
               : t->trace ? t->node
                          : leaf_node(h->pending, t);

@@ -155,6 +155,15 @@ Node *ir_const(Graph *g, Dtype dtype, int rank, const Dim *dims, double value)
     return ir_attr_node(g, OP_const, 0, NULL, &b);
 }
 
+Node *ir_integer(Graph *g, int64_t v)
+{
+    const int64_t exact = INT64_C(1) << 53;
+    if (v >= -exact && v <= exact) return ir_const(g, DT_i64, 0, NULL, (double)v);
+    Node *high = ir_const(g, DT_i64, 0, NULL, (double)(v >> 32));
+    Node *low = ir_const(g, DT_i64, 0, NULL, (double)(v & 0xffffffff));
+    return ir_add(ir_mul(high, ir_const(g, DT_i64, 0, NULL, 0x1p32)), low);
+}
+
 Node *ir_const_like(const Node *n, double value)
 {
     return n ? ir_const(n->graph, n->dtype, n->rank, n->dims, value) : NULL;
@@ -179,11 +188,11 @@ Node *ir_size(Graph *g, Dtype dtype, Dim of)
     return ir_attr_node(g, OP_size, 0, NULL, &b);
 }
 
-Node *ir_rand(Node *state, int rank, const Dim *dims, int stream, int word)
+Node *ir_rand(Node *state, int rank, const Dim *dims, int draw, int word)
 {
     if (!state) return NULL;
     AttrBuf b = {0};
-    ir_attr_put(&b, stream);
+    ir_attr_put(&b, draw);
     ir_attr_put(&b, word);
     ir_attr_put_list(&b, rank, dims);
     return ir_attr_node(state->graph, OP_rand, 1, &state, &b);

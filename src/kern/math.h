@@ -309,7 +309,8 @@ static inline double math_exp2_wide(double x)
 }
 
 /* 0.51 ulp: computed in double, rounded once. The cases of C's pow: 1 for y = 0 and for x = 1;
- * a negative x needs a whole y, an odd one keeps its sign. */
+ * a negative x needs a whole y, an odd one keeps its sign. A square is the product, as where the
+ * exponent is known. */
 static inline float math_pow_f32(float x, float y)
 {
     float size = __builtin_fabsf(x);
@@ -324,6 +325,7 @@ static inline float math_pow_f32(float x, float y)
     z = ((math_bits(x) < 0) & odd & 1) != 0 ? -z : z;
     z = ((x < 0) & (size < INFINITY) & !whole) != 0 ? NAN : z;
     z = x != x ? x : z;
+    z = y == 2 ? x * x : z;
     return ((x == 1) | (y == 0)) != 0 ? 1 : z;
 }
 

@@ -31,10 +31,11 @@ static bool rounds_once(Op op)
     return false;
 }
 
+/* An integer that a double computed: 2^53 may be what is left of 2^53 + 1. */
 static bool keeps_digits(Dtype dtype, double exact)
 {
     if (DTYPES[dtype].class == CLASS_FLOAT) return !isnan(exact);
-    return fabs(exact) <= 0x1p53 && ir_dtype_round(dtype, exact) == exact;
+    return fabs(exact) < 0x1p53 && ir_dtype_round(dtype, exact) == exact;
 }
 
 static Node *fold_elementwise(Node *n)

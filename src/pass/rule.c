@@ -98,8 +98,15 @@ static Node *zeros(Node *n) { return ir_const_like(n, 0); }
 static Node *ones(Node *n) { return ir_const_like(n, 1); }
 static Node *negative_x(Node *n) { return ir_neg(n->in[0]); }
 static Node *square(Node *n) { return ir_mul(n->in[0], n->in[0]); }
-static Node *inverse(Node *n) { return ir_div(ir_const_like(n, 1), n->in[0]); }
-static Node *root(Node *n) { return ir_sqrt(n->in[0]); }
+
+/* In f64 a power is the C library's, which is Lua's: the last digit may be another. */
+static Node *inverse(Node *n)
+{
+    return n->dtype == DT_f64 ? NULL : ir_div(ir_const_like(n, 1), n->in[0]);
+}
+
+static Node *root(Node *n) { return n->dtype == DT_f64 ? NULL : ir_sqrt(n->in[0]); }
+
 static Node *abs_inside(Node *n) { return ir_abs(n->in[0]->in[0]); }
 static Node *not_inside(Node *n) { return ir_logical_not(n->in[0]->in[0]); }
 static Node *add_inside_y(Node *n) { return ir_add(n->in[0], n->in[1]->in[0]); }

@@ -176,7 +176,7 @@ end)
 
 method("set_lr", {
   doc = "Sets the learning rate (with a schedule: a factor on it) of one group or of all.",
-  args = { { "lr", "number", "the new rate, or factor", within = RATE },
+  args = { { "lr", "number", "the new rate, or factor", within = RATE, input = true },
            { "group", "integer?", "from 1; default: all" } },
   returns = "nothing",
   errors = "a group that is not there",

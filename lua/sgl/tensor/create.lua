@@ -53,7 +53,7 @@ api.alias("zeros_like", "empty_like")
 api.fn(root, "full", {
   doc = "One value everywhere.",
   args = { { "size", "integer|table", "a size or a list" },
-           { "value", "number|boolean", "of each element" } },
+           { "value", "number|boolean", "of each element", input = true } },
   opts = { { "dtype", "string", nil, "element type; default f32, bool for a boolean" } },
   returns = "tensor",
 }, function(size, value, o)
@@ -63,7 +63,7 @@ end)
 
 api.tensor("full_like", {
   doc = "One value everywhere, with the shape of t.",
-  args = { { "t", "tensor" }, { "value", "number|boolean", "of each element" } },
+  args = { { "t", "tensor" }, { "value", "number|boolean", "of each element", input = true } },
   opts = { LIKE_DTYPE },
   returns = "tensor",
 }, function(t, value, o) return core.full(t.shape, value, o.dtype or t.dtype) end)

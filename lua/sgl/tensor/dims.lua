@@ -55,6 +55,7 @@ function dims.axes(op, t, given)
     return axes
   end
   for i, dim in ipairs(type(given) == "table" and given or { given }) do
+    core.number_refuse(dim, "the dim")
     if math.type(dim) ~= "integer" then
       core.raise("SGL_EARG", ("%s: a dim must be an integer, got %s"):format(
         op, api.describe(dim)))
@@ -79,6 +80,7 @@ end
 function dims.sizes(op, list, least)
   local sizes = dims.rest(list) or {}
   for i, size in ipairs(sizes) do
+    core.number_refuse(size, "the size")
     local whole = math.tointeger(size)
     if not core.is_dim(size) and (not whole or whole < (least or 0)) then
       core.raise("SGL_ESHAPE", ("%s: size %s of the shape must be a whole number from %s, got %s")

@@ -26,14 +26,8 @@ local OPERANDS = {
 -- The dtype a number takes beside a tensor of `dtype`.
 local function weak(x, dtype)
   if type(x) == "boolean" or dtype:find "f" then return dtype end
-  if math.type(x) == "float" then return "f32" end
+  if core.number_type(x) == "float" then return "f32" end
   return dtype == "bool" and "i32" or dtype
-end
-
--- An op of two operands whose first is a number needs a tensor there to carry the method.
-local function lifted(method, x, y)
-  if core.is_tensor(x) then return method(x, y) end
-  return method(core.full({}, x, weak(x, core.is_tensor(y) and y.dtype or "bool")), y)
 end
 
 for _, op in ipairs(core.ops()) do
@@ -43,7 +37,7 @@ for _, op in ipairs(core.ops()) do
     api.tensor(name, {
       doc = op.doc, args = OPERANDS[count], returns = "tensor", op = op.name,
       errors = count > 1 and "shapes that do not broadcast" or nil,
-    }, count == 2 and function(x, y) return lifted(method, x, y) end or method)
+    }, method)
     -- The checks of the C method suffice for a method call, which is the hot path.
     Tensor[name] = method
   end
@@ -93,7 +87,7 @@ api.tensor("frac", { doc = "x - trunc(x).", args = { T }, returns = "tensor" },
 api.tensor("log10", { doc = "Logarithm to base 10.", args = { T }, returns = "tensor" },
   function(t) return t:log() / math.log(10) end)
 api.tensor("nan_to_num", {
-  doc = "NaN replaced by a value.", args = { T, { "value", "number?", "default 0" } },
+  doc = "NaN replaced by a value.", args = { T, { "value", "number?", "default 0", input = true } },
   returns = "tensor",
 }, function(t, value) return t:isnan():where(value or 0, t) end)
 api.tensor("lerp", {
@@ -145,15 +139,16 @@ composite("logsigmoid", "log(sigmoid(x)), finite for every finite x.",
 composite("mish", "x * tanh(softplus(x)).", function(x) return x * softplus(x):tanh() end)
 composite("hardtanh", "x kept between low and high.",
   function(x, o) return x:maximum(o.low):minimum(o.high) end,
-  { { "low", "number", -1, "the least" }, { "high", "number", 1, "the largest" } })
+  { { "low", "number", -1, "the least", input = true },
+    { "high", "number", 1, "the largest", input = true } })
 composite("relu6", "x kept between 0 and 6.", function(x) return x:maximum(0):minimum(6) end)
 composite("leaky_relu", "x, or slope * x below 0.",
   function(x, o) return x:ge(0):where(x, x * o.slope) end,
-  { { "slope", "number", 0.01, "factor below 0" } })
+  { { "slope", "number", 0.01, "factor below 0", input = true } })
 -- The exponential is taken of min(x, 0): the side that `where` drops cannot overflow.
 composite("elu", "x, or alpha * (exp(x) - 1) below 0.",
   function(x, o) return x:gt(0):where(x, x:minimum(0):expm1() * o.alpha) end,
-  { { "alpha", "number", 1, "how far below 0 it goes" } })
+  { { "alpha", "number", 1, "how far below 0 it goes", input = true } })
 composite("softsign", "x / (1 + |x|).", function(x) return x / (x:abs() + 1) end)
 
 -- |a - b| <= atol + rtol * |b| for each element, equal infinities being close.
@@ -165,8 +160,8 @@ local function close(a, b, o)
 end
 
 local TOLERANCE = {
-  { "rtol", "number", 1e-5, "share of |other| allowed" },
-  { "atol", "number", 1e-8, "difference allowed" },
+  { "rtol", "number", 1e-5, "share of |other| allowed", input = true },
+  { "atol", "number", 1e-8, "difference allowed", input = true },
   { "equal_nan", "boolean", false, "NaN equals NaN" },
 }
 

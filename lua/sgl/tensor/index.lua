@@ -32,6 +32,7 @@ local function range(t, axis, key)
   first = first or (step > 0 and 1 or n)
   last = last or (step > 0 and n or 1)
   for _, v in ipairs { first, last, step } do
+    core.number_refuse(v, "the position")
     if math.type(v) ~= "integer" and not core.is_dim(v) then
       raise("SGL_EARG", ("a slice takes integers, got %s"):format(api.describe(v)))
     end
@@ -68,6 +69,7 @@ function index.selection(t, axis, key)
     local from, to, step = range(t, axis, key)
     return from, step, step > 0 and (to - from) // step + 1 or (from - to) // -step + 1
   end
+  core.number_refuse(key, "the position")
   raise("SGL_EARG", ("t[{…}]: entry %s must be a position, a slice {first, last} or an integer "
     .. "tensor, got %s"):format(axis, api.describe(key)))
 end
@@ -173,6 +175,7 @@ function core.Tensor.__getitem(t, key)
   elseif type(key) == "table" then
     return get_list(t, key)
   end
+  core.number_refuse(key, "the position")
   raise("SGL_EARG", ("a tensor is indexed by a position, a list such as {{1, 3}, {}} or a tensor, "
     .. "got %s"):format(api.describe(key)))
 end

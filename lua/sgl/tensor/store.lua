@@ -127,7 +127,7 @@ local function set_rows(t, at, v)
 end
 
 function core.Tensor.__setitem(t, key, v)
-  if type(v) == "number" or type(v) == "boolean" then
+  if type(v) == "number" or type(v) == "boolean" or core.weak(v) then
     v = core.full({}, v, t.dtype)
   else
     v = core.is_tensor(v) and v:to(t.dtype) or core.tensor(v, t.dtype)
@@ -139,6 +139,7 @@ function core.Tensor.__setitem(t, key, v)
   elseif type(key) == "table" then
     set_list(t, key, v)
   else
+    core.number_refuse(key, "the position")
     raise("SGL_EARG", ("a tensor has no field %s to set"):format(api.describe(key)),
       "t[1] = v and t[{ {1, 3}, {} }] = v set values")
   end

@@ -448,6 +448,11 @@ end
 
 api.strict(Compiled, "a compiled function", { "name" })
 
+-- Options that may be changed later; every other field is made with the object.
+local CHANGED = { "fullgraph", "max_recaptures", "strict" }
+
+function Compiled:__newindex(key) api.no_field(tostring(self), CHANGED, key) end
+
 api.fn(api.root, "compile", {
   doc = "Makes a function one program for each signature of its arguments. It is called once "
     .. "for each to record what it does, and again when a Lua value that it read has changed. "
@@ -476,7 +481,7 @@ api.fn(api.root, "compile", {
     fn = fn, name = name, entries = {}, order = {}, parameters = {}, changed = {}, broken = {},
     fullgraph = o.fullgraph, strict = o.strict, effects = o.effects,
     max_recaptures = o.max_recaptures, seconds = 0, broken_seconds = 0, segments = 0,
-    dynamic = dynamic.new(o) or false, latest = false, last_parts = false,
+    dynamic = dynamic.new(o) or false, latest = false, last_parts = false, last_places = false,
   }, Compiled)
   return coverage.note(self)
 end)

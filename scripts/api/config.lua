@@ -56,7 +56,9 @@ tensor compiles anew; without `disk` nothing is read from or written to the fold
 
 ## Presets
 
-`sgl.config.preset "prod"`, or the setting `preset` in any of the other places, sets:
+`sgl.config.preset "prod"`, or the setting `preset` in any of the other places, sets what the table
+says. `sgl.config.preset` is a function, which prints as the preset; `sgl.config.preset()` is its name
+as a text, to compare.
 ]]
 
 local RANGES = {

@@ -9,7 +9,7 @@
 int host_open_core(lua_State *L)
 {
     static const luaL_Reg *const LISTS[] = {
-        HOST_ERROR,   HOST_MAKE,    HOST_APPLY,  HOST_GRAD,   HOST_RNG,    HOST_GRAPH,
+        HOST_ERROR, HOST_ARGS,   HOST_MAKE,    HOST_APPLY,  HOST_GRAD,   HOST_RNG,    HOST_GRAPH,
         HOST_CAPTURE, HOST_CONTROL, HOST_EFFECT, HOST_INFO,   HOST_TABLES, HOST_IO,
         HOST_GUARD,   HOST_BREAK,   HOST_KNOBS,  HOST_EVENTS, HOST_CACHE,  HOST_DIM,
     };

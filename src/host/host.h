@@ -27,6 +27,7 @@ typedef struct Host {
     Owned owned;             /* head of the ring of handles */
     struct Trace *pending;   /* operations recorded outside a capture; NULL: none */
     struct Capture *capture; /* the capture that is on; NULL: none */
+    int recording;           /* captures under way; one is until it is a program or failed */
     struct Cache *cache;     /* programs */
     bool cache_warned;       /* of programs that are made again and again */
     struct Events *events;   /* on their way to Lua's callbacks */

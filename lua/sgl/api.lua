@@ -26,10 +26,10 @@ local function is_callable(v)
   return type(meta) == "table" and meta.__call ~= nil
 end
 
--- An object of a class of nn.module, which registers fields; the class itself, a slip for
--- Class(), does not.
+-- An object of a class of nn.module, whose metatable is fixed (versioned.lua); that of the class
+-- itself, a slip for Class(), is not.
 local function is_module(v)
-  return type(v) == "table" and is_callable(v) and getmetatable(v).__newindex ~= nil
+  return type(v) == "table" and is_callable(v) and getmetatable(v).__metatable ~= nil
 end
 
 local CHECKS = {

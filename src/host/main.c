@@ -69,8 +69,10 @@ static void bad_setting(const char *option)
     snprintf(name, sizeof name, "%.*s", (int)strcspn(option + 2, "="), option + 2);
     for (int k = 0; k < KNOB_COUNT; k++) names[k] = KNOBS[k].name;
     const char *near = base_str_nearest(name, names, KNOB_COUNT);
-    fprintf(stderr, "%s: unrecognized option '--%s'%s%s%s\n", program, name,
+    fprintf(stderr, "%s: unrecognized option '--%s'%s%s%s\n  settings:", program, name,
             near ? " (did you mean --" : "", near ? near : "", near ? "?)" : "");
+    for (int k = 0; k < KNOB_COUNT; k++) fprintf(stderr, "%s %s", k ? "," : "", names[k]);
+    fputc('\n', stderr);
 }
 
 static void bad_option(const char *option)

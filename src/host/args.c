@@ -31,6 +31,18 @@ void *host_check_self(lua_State *L, const char *class)
     return NULL;
 }
 
+const char *host_colon_hint(lua_State *L)
+{
+    lua_Debug ar;
+    if (!lua_getstack(L, 0, &ar) || !lua_getinfo(L, "n", &ar) || !ar.name) return NULL;
+    if (strcmp(ar.namewhat, "method") != 0 && strcmp(ar.namewhat, "field") != 0) return NULL;
+    if (lua_getfield(L, LUA_REGISTRYINDEX, "sgl.core") != LUA_TTABLE) return NULL;
+    lua_getfield(L, -1, "Tensor");
+    lua_pushstring(L, ar.name);
+    if (lua_rawget(L, -2) == LUA_TNIL) return NULL;
+    return lua_pushfstring(L, "t:%s(…), with a colon", ar.name);
+}
+
 /* Is `class` the metatable of the object at `at`, or a table that its fields come from? */
 static bool is_a(lua_State *L, int at, int class)
 {

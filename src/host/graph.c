@@ -26,6 +26,13 @@ static int box_gc(lua_State *L)
     return 0;
 }
 
+/* g:close(), as often as one likes */
+static int graph_close(lua_State *L)
+{
+    host_check_self(L, "sgl.graph");
+    return box_gc(L);
+}
+
 GraphBox *host_graph_check(lua_State *L)
 {
     GraphBox *b = host_check_self(L, "sgl.graph");
@@ -319,7 +326,7 @@ static const luaL_Reg GRAPH_METHODS[] = {
     {"pass", graph_pass},
     {"grad", graph_grad},
     {"blocks", graph_blocks},
-    {"close", box_gc},
+    {"close", graph_close},
     {NULL, NULL},
 };
 

@@ -68,6 +68,8 @@ const char *host_kind(lua_State *L, int arg);                 /* "a tensor", "ni
 /* The object of class "sgl.graph" … that a method was called on; raises where a dot stood for the
  * colon. */
 void *host_check_self(lua_State *L, const char *class);
+/* For an error at an argument of a method of tensors, called by its name; pushes it. Else NULL. */
+const char *host_colon_hint(lua_State *L);
 Dtype host_check_dtype(lua_State *L, int arg, int otherwise); /* for nil; -1: not allowed */
 /* Raises: what is not among the names that there are, with the nearest of them. */
 int host_unknown(lua_State *L, const char *what, const char *all, const char *name,

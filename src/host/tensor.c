@@ -98,25 +98,12 @@ static void check_alive(lua_State *L, const Tensor *t, const char *what)
                    "%s: the tensor belongs to a captured step that is over", what);
 }
 
-/* Is there a method of this name in C? Those in Lua check their arguments before. */
-static bool is_method(lua_State *L, const char *name)
-{
-    lua_getfield(L, LUA_REGISTRYINDEX, "sgl.core");
-    lua_getfield(L, -1, "Tensor");
-    lua_pushstring(L, name);
-    bool found = lua_rawget(L, -2) == LUA_TFUNCTION && lua_iscfunction(L, -1);
-    lua_pop(L, 3);
-    return found;
-}
-
 Tensor *host_tensor_check(lua_State *L, Host *h, int arg, const char *what)
 {
     Tensor *t = host_tensor_at(L, h, arg);
     if (!t) {
         const char *got = host_kind(L, arg);
-        const char *hint = arg == 1 && is_method(L, what)
-                               ? lua_pushfstring(L, "t:%s(…), with a colon", what)
-                               : NULL;
+        const char *hint = arg == 1 ? host_colon_hint(L) : NULL;
         host_raise(L, SGL_EARG, hint, "%s: a tensor is needed, got %s", what, got);
     }
     check_alive(L, t, what);

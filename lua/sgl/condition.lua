@@ -56,18 +56,19 @@ local function tokens(text)
 end
 
 -- A walk over the tokens. `tests` collects { word, expression, column, compared, value } in order;
--- an expression that goes over the line's end has no text.
+-- an expression that goes over the line's end, or came over its beginning, has no text.
 local Walk = {}
 Walk.__index = Walk
 
 function Walk:begin(asks)
   self.first, self.asks, self.compared, self.negated = self.i + 1, asks, false, false
+  self.cut = self.i == 0
 end
 
 -- The operand that ends before the token at i was tested.
 function Walk:test(word, whole)
   local from, to = self.list[self.first], self.list[self.i - 1]
-  local known = whole and self.first < self.i
+  local known = whole and self.first < self.i and not self.cut
   if known and self.first == self.i - 1 and from[4] == "constant" then return end
   self.tests[#self.tests + 1] = {
     word = word and ("'%s'"):format(word), column = known and from[2],
@@ -82,16 +83,25 @@ function Walk:finish(whole)
   self:begin(nil)
 end
 
+-- A bracket is closed; one that is not open was opened on another line.
+function Walk:leave()
+  local outer = table.remove(self.outer)
+  if not outer then
+    self.cut = true
+    return
+  end
+  self.first, self.asks, self.compared, self.negated, self.cut = table.unpack(outer, 1, 5)
+end
+
 function Walk:sign(word)
   if COMPARES[word] then
     self.compared = true
   elseif CLOSES[word] then
-    self.outer[#self.outer + 1] = { self.first, self.asks, self.compared, self.negated }
+    self.outer[#self.outer + 1] = { self.first, self.asks, self.compared, self.negated, self.cut }
     self:begin(nil)
   elseif ENDS[word] then
     if self.negated then self:finish(true) end
-    local outer = table.remove(self.outer)
-    if outer then self.first, self.asks, self.compared, self.negated = table.unpack(outer, 1, 4) end
+    self:leave()
   elseif word == "," or word == "=" or word == ";" then
     self:finish(true)
   end
@@ -130,7 +140,8 @@ end
 
 -- Every test of the line, in order.
 local function tests_of(text)
-  local walk = setmetatable({ text = text, list = tokens(text), tests = {}, outer = {}, i = 0 }, Walk)
+  local walk = { text = text, list = tokens(text), tests = {}, outer = {}, i = 0 }
+  setmetatable(walk, Walk)
   walk:begin(nil)
   for i, token in ipairs(walk.list) do
     walk.i = i
@@ -140,11 +151,15 @@ local function tests_of(text)
       walk:word(token[1])
     elseif ends_operand(walk.list[i - 1]) and token[4] == "name" then
       walk:finish(true)
-      walk.first = i
+      walk.first, walk.cut = i, false
     end
   end
   walk.i = #walk.list + 1
-  walk:finish(walk.asks == "until" and #walk.outer == 0 or walk.negated)
+  walk:finish(#walk.outer == 0 and (walk.asks == "until" or walk.negated))
+  while #walk.outer > 0 do
+    walk:leave()
+    walk:finish(false)
+  end
   return walk.tests
 end
 

@@ -57,8 +57,8 @@ tensor compiles anew; without `disk` nothing is read from or written to the fold
 ## Presets
 
 `sgl.config.preset "prod"`, or the setting `preset` in any of the other places, sets what the table
-says. `sgl.config.preset` is a function, which prints as the preset; `sgl.config.preset()` is its name
-as a text, to compare.
+says. `sgl.config.preset` is a function, which prints as the preset; to compare, call it:
+`sgl.config.preset() == "prod"`.
 ]]
 
 local RANGES = {

@@ -85,9 +85,10 @@ void host_push_dims(lua_State *L, int rank, const int64_t *dims);
 void host_push_type(lua_State *L, const Shape *s); /* "f32[2, 3]" */
 
 /* The functions of sgl.core, by the file that holds them; core.c puts them together. */
-extern const luaL_Reg HOST_ERROR[], HOST_ARGS[], HOST_MAKE[], HOST_READ[], HOST_APPLY[], HOST_GRAD[], HOST_RNG[],
-    HOST_CAPTURE[], HOST_CONTROL[], HOST_EFFECT[], HOST_GRAPH[], HOST_INFO[], HOST_TABLES[],
-    HOST_IO[], HOST_GUARD[], HOST_BREAK[], HOST_KNOBS[], HOST_EVENTS[], HOST_CACHE[], HOST_DIM[];
+extern const luaL_Reg HOST_ERROR[], HOST_ARGS[], HOST_MAKE[], HOST_READ[], HOST_APPLY[],
+    HOST_GRAD[], HOST_RNG[], HOST_CAPTURE[], HOST_CONTROL[], HOST_EFFECT[], HOST_GRAPH[],
+    HOST_INFO[], HOST_TABLES[], HOST_IO[], HOST_GUARD[], HOST_BREAK[], HOST_KNOBS[], HOST_EVENTS[],
+    HOST_CACHE[], HOST_DIM[];
 extern const luaL_Reg HOST_TENSOR_META[], HOST_TENSOR_METHODS[], HOST_READ_METHODS[];
 void host_open_error(lua_State *L);
 void host_open_ops(lua_State *L); /* (methods, metatable, host): adds the operators */

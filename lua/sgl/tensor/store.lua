@@ -106,7 +106,7 @@ local function set_mask(t, mask, v)
 end
 
 -- The last of the values given for a row wins, as if they were written one after the other. Rows
--- that are not there would hit nothing; reading their numbers refuses them, as reading t[index] does.
+-- that are not there would hit nothing; reading their numbers refuses them, as t[index] does.
 local function set_rows(t, at, v)
   index.need_integers("t[index] = v", at)
   local shape = t.shape

@@ -116,6 +116,24 @@ local SCRIPTS = {
     return function(x) return x * select(2, pcall(o)) end,
       function() meta.__call = function() return 3 end end
   end, "^__call of the metatable of %a+ changed from the function" },
+  { "a __call that is itself an object", function()
+    local meta = { __call = function(_, _, x) return x * 2 end }
+    local o = object { __call = object(meta) }
+    return function(x) return o(x) end,
+      function() meta.__call = function(_, _, x) return x * 3 end end
+  end, "__call of the metatable of .+ changed from the function" },
+  { "a __call three objects deep", function()
+    local meta = { __call = function(_, _, _, x) return x * 2 end }
+    local o = object { __call = object { __call = object(meta) } }
+    return function(x) return o(x) end,
+      function() meta.__call = function(_, _, _, x) return x * 5 end end
+  end, "__call of the metatable of .+ changed from the function" },
+  { "an operator that is an object", function()
+    local meta = { __call = function(_, _, x) return x * 2 end }
+    local o = object { __add = object(meta) }
+    return function(x) return o + x end,
+      function() meta.__call = function(_, _, x) return x * 5 end end
+  end, "__call of the metatable of .+ changed from the function" },
   { "a message handler of the step", function()
     local cfg = { k = 2 }
     return function(x) return x * select(2, xpcall(error, function() return cfg.k end)) end,

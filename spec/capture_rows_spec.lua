@@ -11,6 +11,8 @@ local check = package.loaded._G.assert   -- busted has another
 local number, old, key = 0, { 1, 2, k = 1 }, "z"
 local class = setmetatable({}, { __index = function() return 1 end })
 
+local sized = true   -- of rows that need the number of elements: not with symbolic sizes
+
 local function coroutine_from_before()
   local co = coroutine.create(function(x)
     while true do
@@ -53,7 +55,7 @@ local ROWS = {
   { "ok", function(x) return 2 - x end },
   { "ok", function(x) return -x end },
   { "SGL_EARG", function(x) return "10" + x end },
-  { "ok", function(x) check(#x == 3) return x end },
+  { "ok", function(x) check(#x == 3) return x end, sized },
   { "SGL_EARG", function(x) return x .. "a" end },
   { "B-READ", function(x) local s = tostring(x) return s end },
   { "B-READ", function(x) local s = ("%s"):format(x) return s end },
@@ -66,12 +68,21 @@ local ROWS = {
   { "SGL_EARG", function(x) return (math.max(0, x)) end },
   { "SGL_EARG", function(x, y) local v = { x, y } table.sort(v) return v end },
   { "ok", function(x) return x[1] + x[3] end },
-  { "ok", function(x) check(x[4] == nil) return x end },
+  { "ok", function(x) check(x[4] == nil) return x end, sized },
   { "SGL_EINDEX", function(x) return x[5] end },
   { "SGL_EARG", function(x) x.f = 1 end },
   { "SGL_EARG", function(x) return (x:nosuch()) end },
-  { "ok", function(x) local n = 0 for _ in ipairs(x) do n = n + 1 end check(n == 3) return x end },
-  { "ok", function(x) local _, _, _, d = table.unpack(x) check(rawequal(d, nil)) return x end },
+  { "ok", function(x)
+    local n = 0
+    for _ in ipairs(x) do n = n + 1 end
+    check(n == 3)
+    return x
+  end, sized },
+  { "ok", function(x)
+    local _, _, _, d = table.unpack(x)
+    check(rawequal(d, nil))
+    return x
+  end, sized },
   -- conditions
   { "ok", function(x) if x then return x end end },
   { "ok", function(x) if w then return x end end },
@@ -96,6 +107,10 @@ local ROWS = {
   { "B-VALUE", function(x) return (tonumber(x)) end },
   { "B-VALUE", function(x) return math.type(x) end },
   { "B-VALUE", function(x) local ok = pcall(check, x:gt(0)) return ok end },
+  { "ok", function(x)
+    local _, e = pcall(function() return x:reshape(7) end)
+    return x * #tostring(e) * #(e .. "!")
+  end },
   { "B-KEY", function(x) local t = {} return t[x] end },
   { "B-KEY", function(x) local t = {} t[x + 1] = 1 end },
   { "B-KEY", function(x) return (rawget({}, x + 1)) end },
@@ -198,23 +213,34 @@ local function line_of(fn) return debug.getinfo(fn, "S").linedefined end
 local lines = {}
 for text in io.lines(support.root .. "spec/capture_rows_spec.lua") do lines[#lines + 1] = text end
 
+local n = sgl.dim("n", { min = 3, max = 9 })
+
+-- Every row with sizes that are known and with symbolic ones.
+local SIZES = { [""] = {}, [" (symbolic)"] = { inputs = { sgl.spec { n }, sgl.spec { n } } } }
+
+local function check_row(row, options, name)
+  local want, fn = row[1], row[2]
+  local line = line_of(fn)
+  it(("%s: %s%s"):format(want, lines[line]:match "function.*$", name), function()
+    local step = sgl.compile(fn, options)
+    local x, y = sgl.ones(3), sgl.ones(3)
+    if want == "ok" then
+      local result = step(x, y)
+      assert.is_true(core.is_tensor(result))
+      assert.is_true(result:equal(fn(x, y)))
+      return
+    end
+    local e = support.error_of(step, x, y)
+    assert.are.equal(want, e.reason or e.code, tostring(e))
+    assert.are.equal(line, e.line, tostring(e))
+  end)
+end
+
 describe("inside a compiled function", function()
-  for _, row in ipairs(ROWS) do
-    local want, fn = row[1], row[2]
-    local line = line_of(fn)
-    it(("%s: %s"):format(want, lines[line]:match "function.*$"), function()
-      local step = sgl.compile(fn)
-      local x, y = sgl.ones(3), sgl.ones(3)
-      if want == "ok" then
-        local result = step(x, y)
-        assert.is_true(core.is_tensor(result))
-        assert.is_true(result:equal(fn(x, y)))
-        return
-      end
-      local e = support.error_of(step, x, y)
-      assert.are.equal(want, e.reason or e.code, tostring(e))
-      assert.are.equal(line, e.line, tostring(e))
-    end)
+  for name, options in pairs(SIZES) do
+    for _, row in ipairs(ROWS) do
+      if not (row[3] and options.inputs) then check_row(row, options, name) end
+    end
   end
 
   it("a gsub callback that returns a tensor is Lua's own error", function()

@@ -267,6 +267,27 @@ describe("a dynamic batch in 1..32 captured with batch 1", function()
   end)
 end)
 
+describe("a size whose range begins at 1", function()
+  it("is named with the least size by an index, and squeezed where it is 1", function()
+    local function step_of(dim, fn)
+      return sgl.compile(fn, { inputs = { sgl.spec { dim, 4 } } })
+    end
+    local function third(x) return x[3] end
+    local e = failure(step_of(sgl.dim("n"), third), sgl.ones(5, 4))
+    local fix = e.hint:match "sgl%.dim%b()"
+    local dim = load("local sgl = ... return " .. fix)(sgl)
+    assert.are.same({ 1.0, 1.0, 1.0, 1.0 }, step_of(dim, third)(sgl.ones(5, 4)):tolist())
+    local function squeezed(x) return x:squeeze(), x:squeeze(1), x:sum(2):squeeze() end
+    local step = step_of(sgl.dim("n"), squeezed)
+    for _, k in ipairs { 3, 1, 5, 1 } do
+      local x = sgl.arange(4 * k):reshape(k, 4):float()
+      local want, got = table.pack(squeezed(x)), table.pack(step(x))
+      for i = 1, want.n do assert.is_true(want[i]:equal(got[i])) end
+    end
+    assert.are.equal(2, #step:programs())
+  end)
+end)
+
 describe("a length that must be a multiple of 8", function()
   local TEXT = [[
 local sgl = require "sgl"

@@ -125,12 +125,97 @@ describe("a step that breaks", function()
       report:json())
   end)
 
+  it("has a record for each read that ends a segment, once", function()
+    local step = sgl.compile(function(x)
+      local a = (x * 2):sum():item()
+      local b = (x * a):tolist()
+      return x * b[1]
+    end, { fullgraph = false })
+    local first = debug.getinfo(1, "l").currentline - 4
+    for i = 1, 3 do
+      local want = 4.0 * i ^ 3
+      assert.are.same({ want, want }, step(sgl.ones(2) * i):tolist())
+    end
+    local report = sgl.coverage(step)
+    assert.are.equal(2, #report.breaks)
+    for i, b in ipairs(report.breaks) do
+      assert.are.equal("B-READ", b.code)
+      assert.are.equal(first + i - 1, b.line)
+      assert.matches(("segment %d ends here"):format(i), tostring(report))
+    end
+    assert.matches("^tolist", report.breaks[2].reason)
+  end)
+
   it("that user code caught breaks all the same", function()
     local step = sgl.compile(function(x)
       local fine = pcall(function() return x:sum():item() end)
       return fine and x * 2 or 1
     end, { fullgraph = false })
     assert.are.same({ 2.0, 2.0 }, step(sgl.ones(2)):tolist())
+  end)
+end)
+
+describe("an error that only the capture raises", function()
+  for name, fn in pairs {
+    ["a size"] = function(_, k) return sgl.zeros(k) end,
+    ["an index"] = function(x, k) return x[k] end,
+    ["a dim"] = function(x, k) return x:sum(k) end,
+    ["a shape"] = function(x, k) return x:reshape(k, -1) end,
+  } do
+    it("makes the step run as Lua: a number as " .. name, function()
+      assert.are.equal("SGL", (support.error_of(sgl.compile(fn), sgl.ones(2, 2), 2).code):sub(1, 3))
+      local step = sgl.compile(fn, { fullgraph = false })
+      for _, k in ipairs { 2, 1 } do
+        assert.is_true(same(fn(sgl.ones(2, 2), k), step(sgl.ones(2, 2), k)))
+      end
+      local b = sgl.coverage(step).breaks[1]
+      assert.are.equal("B-ERROR", b.code)
+      assert.are.equal(debug.getinfo(fn, "S").linedefined, b.line)
+    end)
+  end
+
+  it("is the function's own when Lua raises it too, and nothing is kept of it", function()
+    local function fn(x, k) return x:reshape(k.rows, 3) end
+    local step = sgl.compile(fn, { fullgraph = false, max_recaptures = 1 })
+    local cfg = { rows = "two" }
+    for _ = 1, 5 do
+      assert.matches("reshape", support.error_of(step, sgl.ones(6), cfg).message)
+    end
+    assert.are.equal(0, #step:programs())
+    assert.are.equal(0, #sgl.coverage(step).breaks)
+    local text = support.error_of(sgl.compile(function() error("mine", 0) end,
+      { fullgraph = false }))
+    assert.are.equal("mine", text.message or text)
+  end)
+
+  it("is an error under strict", function()
+    local step = sgl.compile(function(k) return sgl.zeros(k) end,
+      { fullgraph = false, strict = true })
+    assert.is_false(pcall(step, 2))
+  end)
+end)
+
+describe("a coroutine from outside", function()
+  local function fn(x)
+    local k = coroutine.yield(x * 2)
+    return x * k
+  end
+
+  it("is a break where the step would leave it", function()
+    local e
+    coroutine.wrap(function() e = support.error_of(sgl.compile(fn), sgl.ones(2)) end)()
+    assert.are.equal("B-CALL", e.reason)
+    assert.matches("coroutine.yield", e.message)
+    assert.are.equal(debug.getinfo(fn, "S").linedefined + 1, e.line)
+  end)
+
+  it("is left and entered again in segments", function()
+    local step = sgl.compile(fn, { fullgraph = false })
+    for k = 3, 4 do
+      local co = coroutine.wrap(function() return step(sgl.ones(2)) end)
+      assert.are.same({ 2.0, 2.0 }, co():tolist())
+      assert.are.same({ k + 0.0, k + 0.0 }, co(k):tolist())
+    end
   end)
 end)
 

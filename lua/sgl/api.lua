@@ -347,6 +347,9 @@ function api.class(module, name, row, class)
   return class, api.checker(full, row)
 end
 
+--- Is v a class of the library?
+function api.is_class(v) return names[v] ~= nil end
+
 -- "model:forward(…)" for nn.Linear:forward.
 local function wrong_self(full, name, value)
   core.raise("SGL_EARG", ("%s: called on %s"):format(full, api.describe(value)),

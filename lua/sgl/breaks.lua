@@ -117,16 +117,6 @@ end
 
 core.on_break(make)
 
---- The record of an error that ended a capture, or nil if it is no break.
-function breaks.record(e)
-  if type(e) ~= "table" or not e.reason then return nil end
-  local frames = e.file and { ("%s:%d"):format(e.file, e.line) } or {}
-  return e.record or {
-    code = e.reason, reason = e.message, file = e.file, line = e.line, stack = frames,
-    component = "reading", action = "refused", fix = e.hint, path = path.make(frames),
-  }
-end
-
 --- The rows of the table of breaks: { code, component, sentence, rewrites = { { code, why }, … } }.
 function breaks.rows()
   local rows = core.breaks()
@@ -138,19 +128,47 @@ function breaks.rows()
   return rows
 end
 
+local function row_of(code)
+  for _, row in ipairs(breaks.rows()) do
+    if row.code == code then return row end
+  end
+end
+
+--- The record of an error that ended a capture, or nil if it is no break.
+function breaks.record(e)
+  if type(e) ~= "table" or not e.reason then return nil end
+  local frames = e.file and { ("%s:%d"):format(e.file, e.line) } or {}
+  return e.record or {
+    code = e.reason, reason = e.message, file = e.file, line = e.line, stack = frames,
+    component = "reading", action = "refused", fix = e.hint, path = path.make(frames),
+  }
+end
+
+--- The record of an error that is no break: the function raises it only while it is captured.
+function breaks.record_of_error(e)
+  local text = type(e) == "table" and e.message or tostring(e)
+  local file, line = text:match "^(.-):(%d+): "
+  local row = row_of "B-ERROR"
+  local place = type(e) == "table" and e or { file = file, line = tonumber(line) }
+  local frames = place.file and { ("%s:%d"):format(place.file, place.line) } or {}
+  return {
+    code = row.code, reason = ("%s (%s)"):format(text, row.sentence), file = place.file,
+    line = place.line, stack = frames, component = row.component, action = "segments",
+    fix = row.rewrites[1][1], path = path.make(frames),
+  }
+end
+
 --- The entry of a code as the catalogue has it, or nil.
 function breaks.text(code)
-  for _, row in ipairs(breaks.rows()) do
-    if row.code == code:upper() then
-      local out = { ("%s  (%s)"):format(row.code, row.component), "  " .. row.sentence }
-      for i, rewrite in ipairs(row.rewrites) do
-        local code_text = rewrite[1]:gsub("%$", "x:gt(0)")
-        out[#out + 1] = ("  %s %-32s %s"):format(i == 1 and "use  " or "or   ", code_text,
-          rewrite[2]):gsub("%s+$", "")
-      end
-      return table.concat(out, "\n")
-    end
+  local row = row_of(code:upper())
+  if not row then return nil end
+  local out = { ("%s  (%s)"):format(row.code, row.component), "  " .. row.sentence }
+  for i, rewrite in ipairs(row.rewrites) do
+    local code_text = rewrite[1]:gsub("%$", "x:gt(0)")
+    out[#out + 1] = ("  %s %-32s %s"):format(i == 1 and "use  " or "or   ", code_text,
+      rewrite[2]):gsub("%s+$", "")
   end
+  return table.concat(out, "\n")
 end
 
 return breaks

@@ -15,6 +15,7 @@ local coverage = require "sgl.coverage"
 local dynamic = require "sgl.dynamic"
 local events = require "sgl.emit"
 local guards = require "sgl.guards"
+local results = require "sgl.results"
 local tree = require "sgl.tree"
 
 local check_guards, clock = core.guards_check, core.clock
@@ -44,12 +45,13 @@ local function note_place(walk, name)
 end
 
 -- A walk over the arguments: `key` collects the signature, `leaves` the run-time inputs, `names`
--- what they are called, `seen` the plans of tables: one that comes twice is one table in the step.
--- `places`, if there, collects what each part of the key belongs to. Returns a plan from which
--- `rebuild` makes the value again.
-local function flatten(v, walk, name, depth, spec)
+-- what they are called, `tables` the tables, `seen` the plans of those: one that comes twice is one
+-- table in the step. `places`, if there, collects what each part of the key belongs to. Returns a
+-- plan from which `rebuild` makes the value again. The sizes in a shape (`fixed`) are part of the
+-- signature.
+local function flatten(v, walk, name, depth, spec, fixed)
   local key = walk.key
-  if is_tensor(v) or type(v) == "number" then
+  if is_tensor(v) or type(v) == "number" and not fixed then
     local at = #walk.leaves + 1
     walk.leaves[at], walk.names[at] = v, name
     if is_tensor(v) then
@@ -67,8 +69,8 @@ local function flatten(v, walk, name, depth, spec)
       raise("SGL_EARG", ("compile: the argument '%s' is nested deeper than %d tables"):format(
         name, MOST_DEPTH))
     end
-    local items = {}
-    local plan, seen = { items = items }, walk.seen or {}
+    local items, meta = {}, getmetatable(v)
+    local plan, seen = { items = items, meta = meta }, walk.seen or {}
     walk.seen = seen
     if seen[v] then
       key[#key + 1] = ("=%d,"):format(seen[v].number)
@@ -76,19 +78,20 @@ local function flatten(v, walk, name, depth, spec)
       return seen[v]
     end
     seen.n = (seen.n or 0) + 1
-    seen[v], plan.number = plan, seen.n
-    key[#key + 1] = "{"
+    seen[v], plan.number, walk.tables[seen.n] = plan, seen.n, v
+    key[#key + 1] = meta and "shape{" or "{"
     note_place(walk, name)
     for i, k in ipairs(tree.sorted_keys("compile", v)) do
       key[#key + 1] = ("%q="):format(k)
       note_place(walk, name)
-      items[i] = { k, flatten(v[k], walk, name .. "." .. k, depth + 1, dynamic.below(spec, k)) }
+      items[i] = { k, flatten(v[k], walk, name .. "." .. k, depth + 1, dynamic.below(spec, k),
+        meta) }
     end
     key[#key + 1] = "}"
     note_place(walk, name)
     return plan
   end
-  key[#key + 1] = (v == nil or type(v) == "boolean") and tostring(v)
+  key[#key + 1] = (v == nil or type(v) == "boolean" or type(v) == "number") and tostring(v)
     or type(v) == "string" and ("%q"):format(v) or ("@%d,"):format(identity(v))
   note_place(walk, name)
   return { value = v }
@@ -102,24 +105,7 @@ local function rebuild(plan, leaves, made)
   local result = {}
   made[plan] = result
   for _, item in ipairs(plan.items) do result[item[1]] = rebuild(item[2], leaves, made) end
-  return result
-end
-
--- The returned values as a plan over the tensors in them, which become the program's outputs.
-local function collect(v, outputs, depth, seen)
-  if is_tensor(v) then
-    outputs[#outputs + 1] = v
-    return { leaf = #outputs }
-  elseif is_plain(v) and depth <= MOST_DEPTH then
-    if seen[v] then return seen[v] end
-    local items = {}
-    seen[v] = { items = items }
-    for i, k in ipairs(tree.sorted_keys("compile", v)) do
-      items[i] = { k, collect(v[k], outputs, depth + 1, seen) }
-    end
-    return seen[v]
-  end
-  return { value = v }
+  return plan.meta and setmetatable(result, plan.meta) or result
 end
 
 local Compiled = {}
@@ -132,7 +118,8 @@ end
 
 local function flatten_arguments(self, count, values)
   local state = self.dynamic
-  local walk, plans = { key = {}, leaves = {}, names = {}, dims = {}, dynamic = state }, {}
+  local walk = { key = {}, leaves = {}, names = {}, dims = {}, tables = {}, dynamic = state }
+  local plans = {}
   for i = 1, count do
     local name = self.parameters[i]
     if not name then
@@ -147,7 +134,7 @@ end
 
 -- What each part of the key of a call belongs to.
 local function places_of(self, count, values)
-  local walk = { key = {}, leaves = {}, names = {}, dims = {}, places = {} }
+  local walk = { key = {}, leaves = {}, names = {}, dims = {}, tables = {}, places = {} }
   for i = 1, count do
     flatten(values[i], walk, self.parameters[i], 1)
     walk.key[#walk.key + 1] = ";"
@@ -179,14 +166,17 @@ end
 -- Captures the function for an entry. When that breaks, the entry still has the guards of what
 -- was read until then.
 local function capture(self, entry, walk, plans)
-  local returned
+  local made, returned = {}, nil
   local function step(...)
-    local leaves, arguments, outputs, made, seen = { ... }, {}, {}, {}, {}
+    local leaves, arguments = { ... }, {}
     for i = 1, #plans do arguments[i] = rebuild(plans[i], leaves, made) end
     for _, result in pairs(made) do core.given(result) end
-    local results = table.pack(self.fn(table.unpack(arguments, 1, #plans)))
-    returned = { n = results.n }
-    for i = 1, results.n do returned[i] = collect(results[i], outputs, 1, seen) end
+    return table.pack(self.fn(table.unpack(arguments, 1, #plans)))
+  end
+  local function settle(packed)
+    local tables, outputs = {}, nil
+    for plan, result in pairs(made) do tables[result] = plan.number end
+    returned, outputs = results.plan(packed, tables, self.fn)
     return outputs
   end
   local function note(held)
@@ -194,7 +184,7 @@ local function capture(self, entry, walk, plans)
     breaks.watch(entry, self.fn)
   end
   entry.program = core.capture(step, walk.leaves, walk.names, self.fn, self.effects == "once",
-    note, walk.dims)
+    note, walk.dims, settle)
   entry.returned = returned
   return entry
 end
@@ -213,7 +203,26 @@ local function keep(self, key, entry)
   return entry
 end
 
--- Captures; where the step breaks and that is allowed, the entry says so and has no program.
+-- What an error of a capture says of the step, or nil if it ends the call: running as Lua would
+-- change nothing, or is not what was asked for. An error that is no break counts until Lua raises
+-- it as well.
+local function break_of(self, entry, walk, e)
+  local final = type(e) == "table" and (e.code == "SGL_ENOMEM" or e.code == "SGL_EINTR")
+  if final or self.strict or not entry.guards then return nil end
+  walk.wrote = core.guards_done(entry.guards)
+  local record = breaks.record(e)
+  if walk.promoted or not record and walk.wrote then return nil end
+  if walk.wrote then
+    raise("SGL_ESTATE", ("compile: %s wrote to what was there before, then broke: %s"):format(
+      self.name, record.reason),
+      "without effects = 'once' it runs in segments, and writes at each run")
+  end
+  entry.unsure = not record
+  return record or breaks.record_of_error(e)
+end
+
+-- Captures; where the step breaks and that is allowed, the entry has the record of it and no
+-- program.
 local function capture_or_break(self, key, walk, plans, reason)
   local entry = new_entry(self, key, plans, reason)
   if self.fullgraph and not compile.in_segments then
@@ -221,14 +230,10 @@ local function capture_or_break(self, key, walk, plans, reason)
   end
   local fine, e = pcall(capture, self, entry, walk, plans)
   if fine then return keep(self, key, entry) end
-  local record = breaks.record(e)
-  if not record or self.strict or not entry.guards then error(e, 0) end
-  if core.guards_done(entry.guards) then
-    raise("SGL_ESTATE", ("compile: %s wrote to what was there before, then broke: %s"):format(
-      self.name, record.reason),
-      "without effects = 'once' it runs in segments, and writes at each run")
-  end
-  entry.broken = coverage.broke(self, record)
+  entry.broken = break_of(self, entry, walk, e)
+  if not entry.broken then error(e, 0) end
+  if entry.unsure then return entry end
+  coverage.broke(self, entry.broken)
   return keep(self, key, entry)
 end
 
@@ -236,7 +241,7 @@ end
 local function part_words(part)
   if not part or part == ";" or part == "}" or part:find "=$" then return nil end
   local first = part:sub(1, 1)
-  return first == "#" and "a number" or first == "{" and "a table" or first == "@" and "an object"
+  return first == "#" and "a number" or part:find "{$" and "a table" or first == "@" and "an object"
     or part
 end
 
@@ -245,8 +250,9 @@ end
 local function signature_reason(self, now, places)
   local last, i = self.last_parts, 1
   if not last then return nil end
-  while last[i] == now[i] do i = i + 1 end
+  while last[i] and last[i] == now[i] do i = i + 1 end
   local old, new = last[i], now[i]
+  if not old and not new then return nil end
   local name = places[i] or self.last_places[i]
   if (old or ""):find "^=" or (new or ""):find "^=" then
     return "which arguments are one object changed", name
@@ -325,10 +331,15 @@ local function is_scalar(v) return is_tensor(v) and v.ndim == 0 end
 -- The call as Lua runs it: between the values that it reads, operations run as compiled segments.
 local function run_broken(self, entry, ...)
   entry.runs = entry.runs + 1
-  local results = coverage.segmented(self, self.fn, ...)
+  local values = coverage.segmented(self, entry.runs == 1, self.fn, ...)
+  if entry.unsure then
+    entry.unsure = nil
+    coverage.broke(self, entry.broken)
+    keep(self, entry.key, entry)
+  end
   if entry.runs == 1 then core.guards_settle(entry.guards) end
-  compile.last = is_scalar(results[1]) and results[1] or nil
-  return table.unpack(results, 1, results.n)
+  compile.last = is_scalar(values[1]) and values[1] or nil
+  return table.unpack(values, 1, values.n)
 end
 
 function Compiled:__call(...)
@@ -351,13 +362,9 @@ function Compiled:__call(...)
   if entry.broken then return run_broken(self, entry, ...) end
   local outputs = entry.program:run(walk.leaves)
   entry.runs = entry.runs + 1
-  local returned = entry.returned
   self.seconds = self.seconds + (clock() - started)
   compile.last = outputs[1] and outputs[1].ndim == 0 and outputs[1] or nil
-  if returned.n == 1 then return rebuild(returned[1], outputs, {}) end
-  local results, made = {}, {}
-  for i = 1, returned.n do results[i] = rebuild(returned[i], outputs, made) end
-  return table.unpack(results, 1, returned.n)
+  return results.build(entry.returned, entry.program, outputs, walk)
 end
 
 function Compiled:__tostring()
@@ -489,6 +496,7 @@ api.fn(api.root, "compile", {
     fn = fn, name = name, entries = {}, order = {}, parameters = {}, changed = {}, broken = {},
     fullgraph = o.fullgraph, strict = o.strict, effects = o.effects,
     max_recaptures = o.max_recaptures, seconds = 0, broken_seconds = 0, segments = 0,
+    reads = 0,
     dynamic = dynamic.new(o) or false, latest = false, last_parts = false, last_places = false,
   }, Compiled)
   return coverage.note(self)

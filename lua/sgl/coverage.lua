@@ -38,16 +38,47 @@ function coverage.broke(self, record)
     end
   end
   record.action = "segments"
+  if record.component == "reading" then
+    self.reads = self.reads + 1
+    record.segment = self.reads
+  end
   self.broken[#self.broken + 1] = { place = place, record = record, count = 1 }
   events.emit("fallback", record)
   return record
 end
 
+-- Has a break at the place of the record been noted, whatever its code?
+local function has_place(self, record)
+  for _, known in ipairs(self.broken) do
+    local there = known.record
+    if there.file == record.file and there.line == record.line then return true end
+  end
+  return false
+end
+
+-- Ends a survey however the function ends.
+local Survey = { __close = function(survey) core.survey(survey.before) end }
+
+-- Calls fn; the reads in it that end segments are noted as breaks.
+local function surveyed(self, fn, ...)
+  local list = {}
+  local results
+  do
+    local survey <close> = setmetatable({ before = core.survey(list) }, Survey)
+    results = table.pack(fn(...))
+  end
+  for _, e in ipairs(list) do
+    if not has_place(self, e.record) then coverage.broke(self, e.record) end
+  end
+  return results
+end
+
 --- Calls fn as Lua runs it and counts the segments that were run for it, the last one, which runs
---- when its results are read, included. Returns the packed results.
-function coverage.segmented(self, fn, ...)
+--- when its results are read, included. In its first run the reads that end segments become
+--- records. Returns the packed results.
+function coverage.segmented(self, first, fn, ...)
   local before, started = core.segments(), core.clock()
-  local results = table.pack(fn(...))
+  local results = first and surveyed(self, fn, ...) or table.pack(fn(...))
   local run = core.segments() - before
   self.segments = math.max(self.segments, run + 1)
   self.broken_seconds = self.broken_seconds + (core.clock() - started)

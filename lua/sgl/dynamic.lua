@@ -190,7 +190,7 @@ function dynamic.capture(capture, self, key, walk, ...)
   local ok, result = pcall(capture, self, key, walk, ...)
   if ok then return result end
   local final = { SGL_ENOMEM = true, SGL_EINTR = true }
-  if type(result) ~= "table" or not result.code or final[result.code] then error(result, 0) end
+  if walk.wrote or type(result) == "table" and final[result.code] then error(result, 0) end
   for _, record in ipairs(walk.promoted) do record.fixed = true end
   self.dynamic.refused = tostring(result)
   return nil

@@ -28,7 +28,7 @@ api.fn(root, "print", {
     if core.is_tensor(v) and core.capturing() then
       parts[i], tensors[#tensors + 1] = "{}", v
     else
-      parts[i] = tostring(v):gsub(core.capturing() and "[{}]" or "^$", "%0%0")
+      parts[i] = core.size_text(v):gsub(core.capturing() and "[{}]" or "^$", "%0%0")
     end
   end
   local line = table.concat(parts, "\t")

@@ -85,8 +85,9 @@ function path.lines(record, indent)
   put("calls", way.calls, 0)
   put("values", value_rows(way.values), way.more)
   if parts(record) then
-    put("parts", { "segment 1 ends here: it computes the value that is read",
-                   "segment 2 begins with the operation that follows" }, 0)
+    local n = record.segment or 1
+    put("parts", { ("segment %d ends here: it computes the value that is read"):format(n),
+                   ("segment %d begins with the operation that follows"):format(n + 1) }, 0)
   end
   return out
 end
@@ -131,10 +132,11 @@ function path.dot(record)
   local out = { "digraph {", "  node [shape=box, fontname=monospace, fontsize=10]" }
   draw_calls(out, record.path.calls)
   if parts(record) then
-    out[#out + 1] = "  subgraph cluster_before { label=\"segment 1\"; style=dashed"
+    local n = record.segment or 1
+    out[#out + 1] = ("  subgraph cluster_before { label=\"segment %d\"; style=dashed"):format(n)
     draw_values(out, record.path)
     out[#out + 1] = "  }"
-    box(out, "after", "segment 2", ", style=dashed")
+    box(out, "after", "segment " .. n + 1, ", style=dashed")
     edge(out, "here", "after")
   else
     draw_values(out, record.path)

@@ -172,16 +172,19 @@ void host_push_dims(lua_State *L, int rank, const int64_t *dims)
     }
 }
 
+/* Breaks come here from a hook, where no function of the engine runs. */
 void host_push_type(lua_State *L, const Shape *s)
 {
     luaL_Buffer b;
+    Ctx *cx = host_open(L)->cx;
+    lua_pop(L, 1);
     luaL_buffinit(L, &b);
     luaL_addstring(&b, DTYPES[s->dtype].name);
     luaL_addchar(&b, '[');
     for (int i = 0; i < s->rank; i++) {
         if (i) luaL_addstring(&b, ", ");
         if (ir_dim_is_const(s->dims[i])) lua_pushinteger(L, s->dims[i]);
-        else lua_pushstring(L, ir_dim_name(host_of(L)->cx, s->dims[i]).at);
+        else lua_pushstring(L, ir_dim_name(cx, s->dims[i]).at);
         luaL_addvalue(&b);
     }
     luaL_addchar(&b, ']');

@@ -8,7 +8,8 @@
 #include "host/break.h"
 #include "host/capture.h"
 
-static const char HANDLER; /* its address is the handler's key in the registry */
+/* Their addresses are keys in the registry: of the handler, and of the list of a survey. */
+static const char HANDLER, SURVEY;
 
 static const struct {
     const char *code, *component, *sentence, *rewrites;
@@ -69,36 +70,92 @@ static int again(lua_State *L, Host *h)
     return lua_error(L);
 }
 
-int host_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what, ...)
+/* Begins a break: pushes its row. */
+static int begin(lua_State *L, Host *h, Break reason)
 {
-    lua_Debug ar;
-    va_list ap;
-    if (h->capture &&
-        host_capture_step(h->capture)->watch.failed) /* what is new and what is old is not known */
+    Capture *step = h->capture ? host_capture_step(h->capture) : NULL;
+    if (step && step->watch.failed) /* what is new and what is old is not known */
         return host_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
     luaL_checkstack(L, LUA_MINSTACK, "a break");
-    if (h->capture && host_capture_step(h->capture)->broken) return again(L, h);
+    if (step && step->broken) return again(L, h);
     push_row(L, reason);
+    return lua_gettop(L);
+}
+
+/* Makes the row on the top the error object. `source` is the chunk of the file, NULL: not known. */
+static void make_error(lua_State *L, SrcPos at, const char *source)
+{
     int row = lua_gettop(L);
+    put(L, row, "file", at.file);
+    put(L, row, "source", source);
+    if (at.file) {
+        lua_pushinteger(L, at.line);
+        lua_setfield(L, row, "line");
+    }
+    host_watch_unwind(L);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &HANDLER);
+    lua_insert(L, row);
+    lua_call(L, 1, 1);
+    luaL_setmetatable(L, "sgl.error");
+}
+
+/* The same at the user's position. */
+static void make_error_here(lua_State *L)
+{
+    lua_Debug ar;
+    SrcPos at = host_position(L, &ar);
+    make_error(L, at, at.file && at.file == host_plain_name(ar.short_src) ? ar.source : NULL);
+}
+
+int host_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what, ...)
+{
+    va_list ap;
+    int row = begin(L, h, reason);
     va_start(ap, what);
     lua_pushvfstring(L, what, ap);
     va_end(ap);
     lua_setfield(L, row, "what");
     if (t) put_tensor(L, row, h, t);
-    SrcPos at = host_position(L, &ar);
-    put(L, row, "file", at.file);
-    if (at.file) {
-        lua_pushinteger(L, at.line);
-        lua_setfield(L, row, "line");
-        put(L, row, "source", at.file == host_plain_name(ar.short_src) ? ar.source : NULL);
-    }
-    host_watch_unwind(L);
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &HANDLER);
-    lua_pushvalue(L, row);
-    lua_call(L, 1, 1);
-    luaL_setmetatable(L, "sgl.error");
+    make_error_here(L);
     host_break_remember(L, h);
     return lua_error(L);
+}
+
+int host_break_at(lua_State *L, Host *h, Break reason, const lua_Debug *ar, const char *what)
+{
+    int row = begin(L, h, reason);
+    put(L, row, "what", what);
+    Src at = base_src(h->cx, host_plain_name(ar->short_src), ar->linedefined);
+    make_error(L, base_src_pos(h->cx, at), ar->source);
+    host_break_remember(L, h);
+    return lua_error(L);
+}
+
+void host_break_note(lua_State *L, Host *h, const Tensor *t, const char *what)
+{
+    int top = lua_gettop(L);
+    if (h->capture || !h->surveying) return;
+    luaL_checkstack(L, LUA_MINSTACK, "a break");
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &SURVEY);
+    push_row(L, BREAK_READ);
+    put(L, top + 2, "what", what);
+    put_tensor(L, top + 2, h, t);
+    make_error_here(L);
+    lua_rawseti(L, top + 1, (lua_Integer)lua_rawlen(L, top + 1) + 1);
+    lua_settop(L, top);
+}
+
+/* core.survey(list or nil) -> the one before: reads that end a segment are noted in it from now on,
+ * as the errors that they would be in a capture. */
+static int survey(lua_State *L)
+{
+    Host *h = host_of(L);
+    lua_settop(L, 1);
+    h->surveying = lua_istable(L, 1);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &SURVEY);
+    lua_pushvalue(L, 1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &SURVEY);
+    return 1;
 }
 
 /* core.on_break(fn): fn(facts) makes the error object of a break. */
@@ -129,8 +186,6 @@ static int segments(lua_State *L)
 }
 
 const luaL_Reg HOST_BREAK[] = {
-    {"on_break", on_break},
-    {"breaks", breaks},
-    {"segments", segments},
-    {NULL, NULL},
+    {"on_break", on_break}, {"breaks", breaks}, {"segments", segments},
+    {"survey", survey},     {NULL, NULL},
 };

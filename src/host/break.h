@@ -14,6 +14,10 @@ typedef enum Break {
 /* Raises a break at the user's position. `what` says what stands there; the tensor, if it is not
  * NULL, is described after it. Outside captures, where the same cannot happen, as an error. */
 int host_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what, ...);
+/* The same at the definition of a function, which lua_getinfo filled into ar ("S"). */
+int host_break_at(lua_State *L, Host *h, Break reason, const lua_Debug *ar, const char *what);
+/* The value of t is read now, which ends a segment: noted where a survey is on. */
+void host_break_note(lua_State *L, Host *h, const Tensor *t, const char *what);
 /* Remembers the error on the top of the stack: a capture that goes on all the same, because
  * user code caught it, ends with it. */
 void host_break_remember(lua_State *L, Host *h);

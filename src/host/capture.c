@@ -241,7 +241,7 @@ static void take_example(lua_State *L, Host *h, Capture *c)
 }
 
 /* Pushes the stand-in for argument i of the list at 2. */
-static void push_argument(lua_State *L, Host *h, Capture *c, int i)
+static void push_argument(lua_State *L, Host *h, Capture *c, int i, int dims)
 {
     Shape s = {.dtype = DT_f32};
     lua_rawgeti(L, 2, i);
@@ -251,7 +251,7 @@ static void push_argument(lua_State *L, Host *h, Capture *c, int i)
         host_raise(L, SGL_EARG, NULL, "capture: argument %d must be a tensor or a number, got %s",
                    i, host_kind(L, -1));
     else c->args[i - 1].number = lua_isinteger(L, -1) ? INTEGER : FLOAT;
-    take_sizes(L, 7, i, &s);
+    take_sizes(L, dims, i, &s);
     const char *name = NULL;
     if (lua_istable(L, 3) && lua_rawgeti(L, 3, i) == LUA_TSTRING) name = lua_tostring(L, -1);
     for (int k = 1; k < i; k++) { /* one tensor twice: one stand-in, so that updates are seen */
@@ -333,31 +333,62 @@ static SrcPos function_start(lua_State *L, Host *h, int arg)
     return base_src_pos(h->cx, base_src(h->cx, host_plain_name(ar.short_src), ar.linedefined));
 }
 
-/* core.capture(fn, args, names?, user_fn?, once?, note?, dims?) -> program, guards. user_fn is
- * what fn calls. With `once`, writes to what was there before are accepted; note(guards) is called
- * before fn, so that they are there when fn breaks. dims[i] are the sizes, some symbolic, that
- * argument i has inside. */
+/* Where the arguments of core.capture stand, and what it pushes. */
+enum { FN = 1, ARGS, NAMES, USER_FN, ONCE, NOTE, DIMS, SETTLE, GUARDS, CAPTURE, STATES };
+
+/* What fn returned, on the top, becomes the list of outputs. The hook is off: that is no part of
+ * the step. */
+static void settle(lua_State *L)
+{
+    if (lua_isnil(L, SETTLE)) return;
+    lua_pushvalue(L, SETTLE);
+    lua_insert(L, -2);
+    lua_call(L, 1, 1);
+}
+
+/* Runs the function on what stands for the arguments. */
+static void record(lua_State *L, Host *h, Capture *c, Guards *g)
+{
+    bool once = lua_toboolean(L, ONCE);
+    lua_pushvalue(L, FN);
+    for (int i = 1; i <= c->nargs; i++) push_argument(L, h, c, i, DIMS);
+    take_example(L, h, c);
+    host_watch_on(L, &c->watch, h, g, once);
+    lua_call(L, c->nargs, 1);
+    check_whole(L, c);
+    host_watch_off(L, &c->watch);
+    settle(L);
+    host_guards_done(L, g, once);
+    take_outputs(L, h, c);
+    take_updates(L, h, c);
+    if (c->effect && ir_effect(c->trace.graph, c->effect) < 0) host_throw(L, h);
+}
+
+/* core.capture(fn, args, names?, user_fn?, once?, note?, dims?, settle?) -> program, guards.
+ * user_fn is what fn calls. With `once`, writes to what was there before are accepted; note(guards)
+ * is called before fn, so that they are there when fn breaks. dims[i] are the sizes, some
+ * symbolic, that argument i has inside. settle(result of fn) returns the list of outputs; without
+ * it fn does. */
 static int capture(lua_State *L)
 {
     Host *h = host_of(L);
-    lua_settop(L, 7);
-    SrcPos start = function_start(L, h, 4);
-    bool once = lua_toboolean(L, 5);
-    luaL_checktype(L, 1, LUA_TFUNCTION);
-    int nargs = host_check_list(L, 2, "capture: the arguments");
+    lua_settop(L, SETTLE);
+    SrcPos start = function_start(L, h, USER_FN);
+    luaL_checktype(L, FN, LUA_TFUNCTION);
+    int nargs = host_check_list(L, ARGS, "capture: the arguments");
     if (h->capture)
         return host_raise(L, SGL_ESTATE, NULL, "capture: another step is being captured");
     if (!h->tested) h->tested = host_hook_test(L) == 0;
     luaL_checkstack(L, nargs + 2 * LUA_MINSTACK, "too many arguments");
     Guards *g = host_guards_new(L, h);
-    if (lua_isfunction(L, 6)) {
-        lua_pushvalue(L, 6);
-        lua_pushvalue(L, 8);
+    if (lua_isfunction(L, NOTE)) {
+        lua_pushvalue(L, NOTE);
+        lua_pushvalue(L, GUARDS);
         lua_call(L, 1, 0);
     }
     Capture *c = host_capture_new(L, h);
     if (exec_lifecycle_ready(h->cx, exec_backend_chosen(h->cx)) < 0) return host_throw(L, h);
-    lua_toclose(L, 9);
+    lua_toclose(L, CAPTURE);
     c->args = base_mem_zero((size_t)nargs + 1, sizeof *c->args);
     if (!c->args) return host_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
     c->nargs = nargs;
@@ -365,22 +396,12 @@ static int capture(lua_State *L)
     watch_begin(L, h, c);
     h->capture = c;
     c->trace.graph->src = start.file ? base_src(h->cx, start.file, start.line) : host_src(L, h);
-    lua_pushvalue(L, 1);
-    for (int i = 1; i <= nargs; i++) push_argument(L, h, c, i);
-    take_example(L, h, c);
-    host_watch_on(L, &c->watch, h, g, once);
-    lua_call(L, nargs, 1);
-    check_whole(L, c);
-    host_watch_off(L, &c->watch);
-    host_guards_done(L, g, once);
-    take_outputs(L, h, c);
-    take_updates(L, h, c);
-    if (c->effect && ir_effect(c->trace.graph, c->effect) < 0) return host_throw(L, h);
+    record(L, h, c, g);
     c->whole = true;
     host_capture_off(L, c);
-    host_events_graph(L, h, c->trace.graph, 2);
-    host_program_push(L, h, c, 10);
-    lua_pushvalue(L, 8);
+    host_events_graph(L, h, c->trace.graph, ARGS);
+    host_program_push(L, h, c, STATES);
+    lua_pushvalue(L, GUARDS);
     return 2;
 }
 

@@ -268,19 +268,26 @@ static bool called_by_library(lua_State *L)
     return true;
 }
 
-/* In a step the text is that of the size of the example, which a guard then holds it to: whatever
- * the step does with the text, it is what it would be without capture. */
-static int dim_text(lua_State *L)
+/* core.size_text(size): in a step the text is that of the size of the example, which a guard then
+ * holds it to: whatever the step does with the text, it is what it would be without capture. */
+static int size_text(lua_State *L)
 {
     Host *h = host_of(L);
     Dim d = host_dim_at(L, 1);
     const Capture *c = h->capture ? host_capture_step(h->capture) : NULL;
-    if (!c || !c->example || called_by_library(L)) return dim_name(L);
+    if (d == DIM_FAIL) {
+        luaL_tolstring(L, 1, NULL);
+        return 1;
+    }
+    if (!c || !c->example) return dim_name(L);
     DimGuard g = {.order = DIM_EQ, .a = d, .add = ir_dim_eval(h->cx, d, c->example)};
     decide(L, h, g);
     lua_pushfstring(L, "%I", (LUAI_UACINT)g.add);
     return 1;
 }
+
+/* In messages of the library a size has its name. */
+static int dim_text(lua_State *L) { return called_by_library(L) ? dim_name(L) : size_text(L); }
 
 static int dim_concat(lua_State *L)
 {
@@ -357,5 +364,6 @@ static int is_dim(lua_State *L)
 const luaL_Reg HOST_DIM[] = {
     {"dim", make},
     {"is_dim", is_dim},
+    {"size_text", size_text},
     {NULL, NULL},
 };

@@ -54,7 +54,8 @@ static int raise_at(lua_State *L, int code, const char *hint, SrcPos at)
         lua_pushinteger(L, at.line);
         lua_setfield(L, -2, "line");
     }
-    host_open_error(L);
+    if (luaL_getmetatable(L, ERROR) == LUA_TNIL) host_open_error(L); /* there is no host yet */
+    lua_pop(L, 1);
     luaL_setmetatable(L, ERROR);
     Host *h = code == SGL_ESTATE ? host_watching(L) : NULL;
     if (h) {
@@ -194,6 +195,9 @@ const luaL_Reg HOST_ERROR[] = {
 
 void host_open_error(lua_State *L)
 {
-    if (luaL_newmetatable(L, ERROR)) luaL_setfuncs(L, META, 0);
-    lua_pop(L, 1);
+    int host = lua_gettop(L);
+    luaL_newmetatable(L, ERROR);
+    lua_pushvalue(L, host); /* capture knows the engine's own functions by it */
+    luaL_setfuncs(L, META, 1);
+    lua_settop(L, host);
 }

@@ -63,19 +63,70 @@ static void check_value(lua_State *L, lua_Debug *ar, const Watch *w, const char 
     host_break(L, w->host, BREAK_VALUE, t, "%s on a tensor", name_of(L, ar, name));
 }
 
-/* Lua's functions of numbers and texts, but for those that go by comparisons alone. */
-static bool needs_number(const char *name)
+/* Functions of Lua that need a number at argument `from` or later, `last` being the last place; -1:
+ * any. `sizes`: they go by comparisons alone, which sizes have. The rest of a room comes last. */
+static const struct {
+    const char *name;
+    int from, last;
+    bool sizes;
+} NUMBERS[] = {
+    {"math.max", 1, -1, true},     {"math.min", 1, -1, true},     {"math.", 1, -1, false},
+    {"string.", 1, -1, false},     {"utf8.", 1, -1, false},       {"type", 1, 1, false},
+    {"tonumber", 1, 2, false},     {"rawequal", 1, 2, false},     {"select", 1, 1, false},
+    {"rawget", 2, 2, false},       {"rawset", 2, 2, false},       {"next", 2, 2, false},
+    {"table.concat", 3, 4, false}, {"table.unpack", 2, 3, false}, {"table.move", 2, 4, false},
+    {"table.remove", 2, 2, false},
+};
+
+/* A size or a number among the arguments, or computed of such, at index i? */
+static void refuse_unknown(lua_State *L, lua_Debug *ar, const Watch *w, const char *name, int i,
+                           bool sizes)
 {
-    return !strcmp(name, "type") || !strcmp(name, "tonumber") || !strcmp(name, "rawequal") ||
-           (!strncmp(name, "math.", 5) && strcmp(name, "math.max") && strcmp(name, "math.min"));
+    const Tensor *t = host_tensor_at(L, w->host, i);
+    if (!sizes && host_dim_at(L, i) != DIM_FAIL)
+        host_break(L, w->host, BREAK_SIZE, NULL, "%s of a symbolic size", name_of(L, ar, name));
+    if (t && t->weak)
+        host_break(L, w->host, BREAK_NUMBER, NULL, "%s of a number among the arguments",
+                   name_of(L, ar, name));
 }
 
-static void check_size(lua_State *L, lua_Debug *ar, const Watch *w, const char *name)
+/* The items of the list at 1. */
+static void check_joined(lua_State *L, lua_Debug *ar, const Watch *w, const char *name)
 {
-    if (!name || !needs_number(name)) return;
-    for (int i = 1; i <= ar->ntransfer; i++)
-        if (host_dim_at(L, i) != DIM_FAIL)
-            host_break(L, w->host, BREAK_SIZE, NULL, "%s of a symbolic size", name_of(L, ar, name));
+    lua_Integer n = lua_istable(L, 1) ? (lua_Integer)lua_rawlen(L, 1) : 0;
+    for (lua_Integer i = 1; i <= n; i++) {
+        lua_rawgeti(L, 1, i);
+        refuse_unknown(L, ar, w, name, lua_gettop(L), false);
+        lua_pop(L, 1);
+    }
+}
+
+/* Sizes have a text of their own, for %s; numbers among the arguments have none. */
+static void check_format(lua_State *L, lua_Debug *ar, const Watch *w, const char *name)
+{
+    const char *p = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : "";
+    for (int i = 2; i <= ar->ntransfer && (p = strchr(p, '%')) != NULL; p++) {
+        p += 1 + strspn(p + 1, "-+ #0123456789.");
+        if (*p != '%') refuse_unknown(L, ar, w, name, i++, *p == 's');
+        if (!*p) break;
+    }
+}
+
+static void check_unknown(lua_State *L, lua_Debug *ar, const Watch *w, const char *name)
+{
+    size_t k = 0, count = sizeof NUMBERS / sizeof *NUMBERS;
+    if (!name) return;
+    if (!strcmp(name, "string.format")) {
+        check_format(L, ar, w, name);
+        return;
+    }
+    while (k < count && strncmp(NUMBERS[k].name, name, strlen(NUMBERS[k].name)) != 0) k++;
+    if (k == count) return;
+    int last =
+        NUMBERS[k].last < 0 || NUMBERS[k].last > ar->ntransfer ? ar->ntransfer : NUMBERS[k].last;
+    for (int i = NUMBERS[k].from; i > 0 && i <= last; i++)
+        refuse_unknown(L, ar, w, name, i, NUMBERS[k].sizes);
+    if (!strcmp(name, "table.concat")) check_joined(L, ar, w, name);
 }
 
 static bool is_new(const Watch *w, const lua_State *thread)
@@ -115,17 +166,13 @@ static bool read_loaded(lua_State *L, Watch *w, const Frame *f)
     return lua_getfield(L, loaded, lua_tostring(L, 1)) != LUA_TNIL;
 }
 
-/* What stands for an argument is another object than the argument, and a tensor if that is a
- * number. */
+/* What stands for an argument is another object than the argument. */
 static void check_identity(lua_State *L, const Watch *w, const char *name)
 {
     const Tensor *t = host_tensor_at(L, w->host, 1);
     if (!name) return;
     if (!strcmp(name, "rawequal") && host_watch_stand_in(L, w, 1, 2))
         host_break(L, w->host, BREAK_EQ, t, "rawequal of an argument and something from outside");
-    const CapturedArg *arg = t ? host_capture_argument(w->host->capture, t) : NULL;
-    if (arg && arg->number && !strcmp(name, "type"))
-        host_break(L, w->host, BREAK_NUMBER, NULL, "type of a number among the arguments");
 }
 
 /* Calls by user code that the library does not vouch for. */
@@ -186,7 +233,7 @@ void host_hook_call(lua_State *L, lua_Debug *ar, Watch *w)
     }
     if (f && !f->library) {
         check_identity(L, w, name);
-        check_size(L, ar, w, name);
+        check_unknown(L, ar, w, name);
         check_user_call(L, ar, w, f, purity, name);
         if ((purity == C_READ_AT || !strcmp(name ? name : "", "rawset")) &&
             host_watch_computed(L, w, 2))

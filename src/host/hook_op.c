@@ -98,10 +98,13 @@ static void check_size(const At *at, int index, bool known, lua_Number v)
 /* The loop runs so many times as the size of the example says. */
 static void op_forprep(const At *at)
 {
-    if (at->f->library) return;
-    for (int k = 0; k < 3; k++)
-        if (host_dim_at(at->L, a_of(at->i) + 1 + k) != DIM_FAIL)
+    for (int k = 1; k <= 3; k++) {
+        const Tensor *t = host_tensor_at(at->L, at->w->host, a_of(at->i) + k);
+        if (host_dim_at(at->L, a_of(at->i) + k) != DIM_FAIL)
             refuse(at, BREAK_SIZE, 0, "a 'for' loop over a symbolic size");
+        if (t && t->weak)
+            refuse(at, BREAK_NUMBER, 0, "a 'for' loop over a number among the arguments");
+    }
 }
 
 static void op_eq(const At *at)

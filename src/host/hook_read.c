@@ -3,6 +3,7 @@
  * The tables of the library are no user's: reading them in its own frames needs no guard. They are
  * what its functions have as upvalues, and plain tables in those.
  */
+#include <string.h>
 #include "host/capture.h"
 
 bool host_watch_fresh(const Watch *w, const void *p)
@@ -197,17 +198,41 @@ void host_watch_meta(lua_State *L, Watch *w, const Frame *f, int at)
     lua_settop(L, top);
 }
 
+/* Guards the metatable of the table on the top and its field for the event; replaces the table by
+ * that. Objects with a version have metatables of the library, which are for good. */
+static void handler(lua_State *L, Watch *w, const Frame *f, const char *event)
+{
+    int t = lua_gettop(L);
+    host_watch_meta(L, w, f, t);
+    bool versioned = host_push_fields(L, t);
+    if (versioned || !lua_getmetatable(L, t)) {
+        lua_settop(L, t);
+        lua_pushnil(L);
+    } else {
+        int meta = lua_gettop(L);
+        lua_pushstring(L, event);
+        lua_pushvalue(L, -1);
+        lua_rawget(L, meta);
+        lua_pushvalue(L, -1);
+        lua_replace(L, t + 1);
+        if (host_watch_old(L, w, f, meta))
+            host_guard_add(L, w->guards, GUARD_FIELD, meta, NULL, false);
+        lua_settop(L, t + 1);
+    }
+    lua_replace(L, t);
+}
+
+/* A handler that is a table is called through its own __call, and so on. */
 void host_watch_event(lua_State *L, Watch *w, const Frame *f, int at, const char *event)
 {
     int top = lua_gettop(L);
     if (lua_type(L, at) != LUA_TTABLE) return;
-    host_watch_meta(L, w, f, at);
-    if (!host_push_fields(L, at) && lua_getmetatable(L, top + 1) &&
-        host_watch_old(L, w, f, top + 2)) {
-        lua_pushstring(L, event);
-        lua_pushstring(L, event);
-        lua_rawget(L, top + 2);
-        host_guard_add(L, w->guards, GUARD_FIELD, top + 2, NULL, false);
+    bool called = strcmp(event, "__newindex") != 0 && strcmp(event, "__metatable") != 0;
+    luaL_checkstack(L, LUA_MINSTACK, "guards");
+    lua_pushvalue(L, at);
+    for (int i = 0; i < MOST_TABLES && lua_istable(L, -1); i++) {
+        handler(L, w, f, i ? "__call" : event);
+        if (!called) break;
     }
     lua_settop(L, top);
 }

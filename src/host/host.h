@@ -38,6 +38,7 @@ typedef struct Host {
     const void *tensor_meta; /* address of the metatable, to know tensors quickly */
     uint64_t version;        /* counts writes to objects that have their fields behind */
     int64_t segments;        /* parts of pending operations that were run */
+    bool surveying;          /* reads are noted, see break.h */
     bool tested;             /* the hook of captures was found to work */
     Map purity;              /* C functions whose effects are known, by address */
 } Host;
@@ -88,9 +89,9 @@ void host_push_type(lua_State *L, const Shape *s); /* "f32[2, 3]" */
 extern const luaL_Reg HOST_ERROR[], HOST_ARGS[], HOST_MAKE[], HOST_READ[], HOST_APPLY[],
     HOST_GRAD[], HOST_RNG[], HOST_CAPTURE[], HOST_CONTROL[], HOST_EFFECT[], HOST_GRAPH[],
     HOST_INFO[], HOST_TABLES[], HOST_IO[], HOST_GUARD[], HOST_BREAK[], HOST_KNOBS[], HOST_EVENTS[],
-    HOST_CACHE[], HOST_DIM[];
+    HOST_CACHE[], HOST_DIM[], HOST_RESULT[];
 extern const luaL_Reg HOST_TENSOR_META[], HOST_TENSOR_METHODS[], HOST_READ_METHODS[];
-void host_open_error(lua_State *L);
+void host_open_error(lua_State *L); /* the host is on the top */
 void host_open_ops(lua_State *L); /* (methods, metatable, host): adds the operators */
 /* Push (methods, metatable), or the metatable. */
 void host_tensor_class(lua_State *L, Host *h);

@@ -343,18 +343,9 @@ static int other_number(lua_State *L, const Prog *p)
     return 0;
 }
 
-/* program:fits(args) -> whether the comparisons of sizes that the capture made come out as then,
- * and the index of a number that is of the other type, where types matter. */
-static int prog_fits(lua_State *L)
+/* Pushes scratch with the shapes of the inputs: those of the arguments, in the list at 2. */
+static const Shape *input_shapes(lua_State *L, Host *h, const Prog *p)
 {
-    Host *h = host_of(L);
-    Prog *p = prog_check(L);
-    check_arity(L, p);
-    int other = other_number(L, p);
-    lua_pushboolean(L, !other);
-    if (other) lua_pushinteger(L, other);
-    if (other) return 2;
-    if (!p->dynamic || !host_dynamic_guards(p->dynamic)->n) return 1;
     Shape *list = host_scratch(L, (size_t)p->nin, sizeof *list);
     const Graph *g = host_dynamic_graph(p->dynamic);
     for (int i = 0; i < p->nin; i++) {
@@ -368,8 +359,46 @@ static int prog_fits(lua_State *L)
         lua_pop(L, 1);
     }
     base_err_clear(&h->cx->err);
+    return list;
+}
+
+/* program:fits(args) -> whether the comparisons of sizes that the capture made come out as then,
+ * and the index of a number that is of the other type, where types matter. */
+static int prog_fits(lua_State *L)
+{
+    Host *h = host_of(L);
+    Prog *p = prog_check(L);
+    check_arity(L, p);
+    int other = other_number(L, p);
+    lua_pushboolean(L, !other);
+    if (other) lua_pushinteger(L, other);
+    if (other) return 2;
+    if (!p->dynamic || !host_dynamic_guards(p->dynamic)->n) return 1;
+    const Shape *list = input_shapes(L, h, p);
     lua_pushboolean(L, host_dynamic_fits(h, p->dynamic, list));
     return h->cx->err.code ? host_throw(L, h) : 1;
+}
+
+/* program:sizes(args, list of symbolic sizes) -> what they are for these arguments */
+static int prog_sizes(lua_State *L)
+{
+    Host *h = host_of(L);
+    const Prog *p = prog_open(L);
+    check_arity(L, p);
+    int n = host_check_list(L, 3, "sizes: the sizes");
+    if (!p->dynamic) return host_raise(L, SGL_ESTATE, NULL, "sizes: no size is symbolic");
+    const Shape *list = input_shapes(L, h, p);
+    int64_t *values = host_dim_solve(host_dynamic_graph(p->dynamic), list);
+    if (!values) return host_throw(L, h);
+    lua_createtable(L, n, 0);
+    for (int i = 1; i <= n; i++) {
+        lua_rawgeti(L, 3, i);
+        lua_pushinteger(L, ir_dim_eval(h->cx, host_dim_at(L, -1), values));
+        lua_rawseti(L, -3, i);
+        lua_pop(L, 1);
+    }
+    base_mem_free(values);
+    return 1;
 }
 
 /* program:print(level) -> string */
@@ -405,8 +434,9 @@ static const luaL_Reg PROGRAM_META[] = {
 };
 
 static const luaL_Reg PROGRAM_METHODS[] = {
-    {"run", prog_run},     {"graph", prog_graph}, {"info", prog_info},   {"print", prog_print},
-    {"state", prog_state}, {"fits", prog_fits},   {"close", prog_close}, {NULL, NULL},
+    {"run", prog_run},     {"graph", prog_graph}, {"info", prog_info},
+    {"print", prog_print}, {"state", prog_state}, {"fits", prog_fits},
+    {"sizes", prog_sizes}, {"close", prog_close}, {NULL, NULL},
 };
 
 void host_program_class(lua_State *L)

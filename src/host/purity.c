@@ -42,7 +42,7 @@ static const Known LIST[] = {
     {"coroutine.running", C_THREAD},
     {"coroutine.status", C_STATUS},
     {"coroutine.wrap", C_PURE},
-    {"coroutine.yield", C_PURE},
+    {"coroutine.yield", C_THREAD},
     {"coroutine.close", C_RESUME},
     {"debug.getinfo", C_PURE},
     {"debug.traceback", C_PURE},

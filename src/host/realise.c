@@ -194,6 +194,7 @@ Storage *host_tensor_value(lua_State *L, Host *h, int arg, const char *what)
         host_break(L, h, BREAK_READ, t, "%s", what);
     if (!t->storage) {
         if (h->capture && t->trace != h->pending) host_break(L, h, BREAK_READ, t, "%s", what);
+        host_break_note(L, h, t, what);
         base_err_clear(&h->cx->err);
         if (host_realise(h, 1, &t) < 0) host_throw(L, h);
         host_hint_memory(L, h);

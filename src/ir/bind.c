@@ -27,12 +27,13 @@ static int no_memory(const Binding *b)
     return base_fail(b->to->cx, SGL_ENOMEM, "out of memory for a graph");
 }
 
-static int bind_dims(const Binding *b, int n, const Dim *dims, Dim *out)
+/* `any`: as numbers, which may be below 0, not as sizes. */
+static int bind_dims(const Binding *b, int n, const Dim *dims, Dim *out, bool any)
 {
     Ctx *cx = b->to->cx;
     for (int i = 0; i < n; i++) {
         out[i] = ir_dim_is_const(dims[i]) ? dims[i] : ir_dim_eval(cx, dims[i], b->values);
-        if (out[i] >= 0) continue;
+        if (any || out[i] >= 0) continue;
         Str s = {0};
         ir_dim_text(cx, dims[i], &s);
         base_fail(cx, SGL_ESHAPE, "the size %s is below 0 here", s.at ? s.at : "?");
@@ -62,7 +63,7 @@ static int bind_attrs(Binding *b, const Node *n)
     for (AttrField f; status == SGL_OK && ir_attr_next(&schema, &f);) {
         int words = ir_attr_words(f.kind, at, (int)(end - at));
         int64_t *out = b->attr.at + (at - n->attr);
-        if (f.kind == 'D') status = bind_dims(b, (int)at[0], at + 1, out + 1);
+        if (f.kind == 'D') status = bind_dims(b, (int)at[0], at + 1, out + 1, n->op == OP_size);
         if (f.kind == 'G' && (*out = bind_block(b, *at)) < 0) status = (int)*out;
         at += words;
     }
@@ -73,7 +74,7 @@ static Node *bind_input(Binding *b, const Node *n)
 {
     const GraphInput *input = &b->from->inputs.at[n->attr[0]];
     Dim dims[OP_MAX_RANK];
-    if (bind_dims(b, n->rank, n->dims, dims) < 0) return NULL;
+    if (bind_dims(b, n->rank, n->dims, dims, false) < 0) return NULL;
     return ir_input(b->to, input->kind, input->name, (Dtype)n->dtype, n->rank, dims);
 }
 
@@ -88,7 +89,7 @@ static bool is_size(const Node *n)
 static Node *bind_folded(Binding *b, const Node *n)
 {
     const int64_t *w = b->attr.at;
-    if (n->op == OP_size) return ir_size(b->to, (Dtype)n->dtype, w[1]);
+    if (n->op == OP_size) return ir_const(b->to, (Dtype)n->dtype, 0, NULL, (double)w[1]);
     if (n->nin != 1 || b->in.at[0]->op != OP_const || !is_size(n->in[0])) return NULL;
     if (n->op == OP_reshape)
         return ir_const(b->to, (Dtype)n->dtype, (int)w[0], w + 1, ir_attr_float(b->in.at[0], 0));

@@ -158,6 +158,13 @@ int ir_check_sub(const Check *c, Dim a, Dim b, const char *what, int dim, Dim *o
     if (a >= 0 && b >= 0) *out = a >= b ? a - b : DIM_FAIL;
     else *out = ir_dim_sub(c->cx, a, b);
     if (*out != DIM_FAIL && !ir_dim_below_zero(c->cx, *out)) return 0;
-    return ir_check_fail(c, SGL_ESHAPE, what, NULL, "dim %d: %s against %s", dim + 1,
-                         ir_dim_name(c->cx, a).at, ir_dim_name(c->cx, b).at);
+    int symbol = ir_dim_plain(c->cx, a);
+    Str hint = {0};
+    if (symbol >= 0 && ir_dim_is_const(b))
+        base_str_fmt(&hint, "declare the dim with that least size: sgl.dim(\"%s\", { min = %lld })",
+                     ir_dim_symbol_at(c->cx, symbol)->name, (long long)b);
+    int rc = ir_check_fail(c, SGL_ESHAPE, what, hint.at, "dim %d: %s against %s", dim + 1,
+                           ir_dim_name(c->cx, a).at, ir_dim_name(c->cx, b).at);
+    base_str_free(&hint);
+    return rc;
 }

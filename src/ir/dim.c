@@ -290,10 +290,7 @@ int ir_dim_symbols(const Ctx *cx, Dim d, int *out, int max)
 static int64_t value_of(const Ctx *cx, int symbol, const int64_t *values)
 {
     const DimSymbol *s = ir_dim_symbol_at(cx, symbol);
-    if (s->over) {
-        int64_t whole = ir_dim_eval(cx, s->of, values);
-        return whole < 0 ? -1 : whole / s->over;
-    }
+    if (s->over) return ir_dim_eval(cx, s->of, values) / s->over; /* of: never below 0 */
     if (!s->nfactor) return values[symbol];
     int64_t product = 1;
     for (int i = 0; i < s->nfactor; i++)
@@ -311,7 +308,7 @@ int64_t ir_dim_eval(const Ctx *cx, Dim d, const int64_t *value_of_symbol)
         int64_t units = size / ir_dim_symbol_at(cx, symbol)->multiple;
         value = plus(value, ir_dim_times(units, e.term[i].by));
     }
-    return value < 0 ? -1 : value;
+    return value;
 }
 
 int ir_dim_symbol_count(const Ctx *cx) { return ir_dim_table(cx)->symbols.n; }

@@ -17,6 +17,13 @@ dims.shape_text = api.shape_text
 --- Are two sizes the same expression? `==` asks for the values, which may differ by call.
 function dims.same(a, b) return tostring(a) == tostring(b) end
 
+--- Is the size 1? Of a symbolic one that may be: as in this call, which a guard then holds it to.
+--- For what has another rank then.
+function dims.is_one(size)
+  if core.is_dim(size) then return size:eq(1) end
+  return size == 1
+end
+
 --- The larger and the smaller of two sizes, also of symbolic ones, which math.max does not take.
 function dims.larger(a, b) return a <= b and b or a end
 function dims.smaller(a, b) return a <= b and a or b end

@@ -157,9 +157,13 @@ api.tensor("squeeze", {
   returns = "tensor",
 }, function(t, dim)
   local shape, result, gone = t.shape, {}, {}
-  for _, axis in ipairs(dims.axes("squeeze", t, dim)) do gone[axis] = shape[axis] == 1 end
+  for _, axis in ipairs(dims.axes("squeeze", t, dim)) do gone[axis] = dims.is_one(shape[axis]) end
   for axis, size in ipairs(shape) do
-    if not gone[axis] then result[#result + 1] = size end
+    if not gone[axis] then
+      result[#result + 1] = size
+    elseif core.is_dim(size) then
+      t = narrow(t, axis, 1, 1)
+    end
   end
   return #result == #shape and t or reshape(t, result)
 end)

@@ -3,9 +3,14 @@
 -- Holds: two shapes are equal when their sizes are; sizes that are symbolic are compared as sizes.
 --        In everything else a shape is a plain list, the caller's own.
 local core = require "sgl.core"
-local dims = require "sgl.tensor.dims"
 
-local Shape = { __name = "shape", __tostring = dims.shape_text }
+local Shape = { __name = "shape" }
+
+function Shape.__tostring(shape)
+  local words = {}
+  for i, size in ipairs(shape) do words[i] = core.size_text(size) end
+  return "[" .. table.concat(words, ", ") .. "]"
+end
 
 function Shape.__eq(a, b)
   for i = 1, math.max(#a, #b) do

@@ -255,10 +255,10 @@ output %4 ""
   rand = { [[
 graph
 input %0 state "rng" i64[2]
-%1 = rand(%0) {stream=0, word=0, dims=[5, 33]} : f32[5, 33]
-%2 = rand(%0) {stream=3, word=2, dims=[1031]} : f32[1031]
-%3 = rand(%0) {stream=0, word=3, dims=[]} : f32[]
-%4 = rand(%0) {stream=2147483647, word=1, dims=[0]} : f32[0]
+%1 = rand(%0) {draw=0, word=0, dims=[5, 33]} : f32[5, 33]
+%2 = rand(%0) {draw=3, word=2, dims=[1031]} : f32[1031]
+%3 = rand(%0) {draw=0, word=3, dims=[]} : f32[]
+%4 = rand(%0) {draw=2147483647, word=1, dims=[0]} : f32[0]
 output %1 ""
 output %2 ""
 output %3 ""

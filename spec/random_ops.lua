@@ -554,7 +554,7 @@ end)
 step(1, function(b)
   local state = b:input("i64", { 2 }, { 0, 1000 })
   local dims = b.random:pick { { 5 }, { 3, 4 }, { 33 } }
-  return state and b:emit("rand", { state }, ("stream=%d, word=%d, dims=%s"):format(
+  return state and b:emit("rand", { state }, ("draw=%d, word=%d, dims=%s"):format(
     b.random:int(0, 5), b.random:int(0, 3), shape_text(dims)), "f32", dims,
     { lo = 0, hi = 1, err = 0 })
 end)

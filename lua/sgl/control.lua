@@ -76,7 +76,9 @@ api.fn(root, "cond", {
   if type(pred) == "boolean" then return (pred and fn_a or fn_b)(unpack(args)) end
   pred = truth("cond: the predicate", pred)
   if not core.capturing() then
-    local leaves, plans = results_of(pred:item() and fn_a or fn_b, args)
+    local taken = pred:item() and fn_a or fn_b
+    local _ <close> = core.rng_scope()
+    local leaves, plans = results_of(taken, args)
     return values_of(plans, copies(leaves))
   end
   local plans
@@ -128,8 +130,10 @@ end
 -- A scan over its parts: `step(carry leaves, x leaves)` returns the new ones and those of y.
 local function scan_called(step, carry, xs, n, reverse)
   local ys = {}
+  local scope <close> = core.rng_scope()
   for k = 1, n do
     local t, slices, y = reverse and n - k + 1 or k, {}
+    core.rng_step(scope, t - 1)
     for i, x in ipairs(xs) do slices[i] = x:select(1, t) end
     carry, y = step(copies(carry), slices)
     for i, v in ipairs(y) do
@@ -231,7 +235,9 @@ api.fn(root, "loop", {
     return (tree.rebuild(plan, last, 2)), count
   end
   local more, n = go(state):item(), 0
+  local scope <close> = core.rng_scope()
   while more and n < o.max do
+    core.rng_step(scope, n)
     state, n = step(copies(state)), n + 1
     more = go(state):item()
   end

@@ -211,7 +211,7 @@ Node *host_capture_effect(Capture *c)
     return c->effect = ir_const(c->trace.graph, DT_i32, 0, NULL, 0);
 }
 
-int host_capture_stream(Capture *c) { return host_capture_step(c)->streams++; }
+int host_capture_draw(Capture *c) { return c->draws++; }
 
 /* The sizes that argument i has inside: those of the list at `dims`, item i, where there is one. */
 static void take_sizes(lua_State *L, int dims, int i, Shape *s)

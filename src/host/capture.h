@@ -50,7 +50,8 @@ typedef struct Capture {
     VEC(CapturedState) states; /* a list in the registry, under this address, anchors them */
     Map state_of;              /* address of a tensor: its place in states */
     Node *rng;                 /* the hidden input {seed, counter}; NULL: nothing was drawn */
-    int streams;               /* drawn so far */
+    int draws;                 /* draws, and control nodes, so far: each has a number */
+    int number;                /* of a block: that of its control node, outside */
     uint64_t first_id; /* of tensors made inside, or a smaller one */
     int nargs;
     CapturedArg *args;
@@ -74,7 +75,8 @@ Node *host_capture_assign(lua_State *L, Host *h, int arg, Tensor *t, Node *value
 Node *host_capture_node_in(lua_State *L, Host *h, Capture *c, int arg, Tensor *t);
 Node *host_capture_rng(Capture *c);              /* NULL with the context's error set */
 Node *host_capture_effect(Capture *c);           /* the last effect, or where the chain begins */
-int host_capture_stream(Capture *c);             /* the next stream, unique in the step */
+/* The number in c of the next draw, or of a control node, in which further draws are numbered. */
+int host_capture_draw(Capture *c);
 Capture *host_capture_new(lua_State *L, Host *h);       /* pushes it, and the list of its states */
 void host_capture_off(lua_State *L, Capture *c);
 /* Does the capture give the tensor from outside another value? */
@@ -105,6 +107,8 @@ void host_grad_check(lua_State *L, Capture *c, Node *loss, int n, Node *const *w
  * index of the list of its tensors. */
 int host_program_push(lua_State *L, Host *h, Capture *c, int states);
 
-/* rng.c: {seed, counter} of the next draw as a new i64[2]; the counter counts on. */
-Storage *host_rng_next(Host *h);
+/* rng.c: {seed, counter} of the next draws as a new i64[2]; the counter goes on by their number. */
+Storage *host_rng_next(Host *h, int draws);
+/* Draws in steps of a scan or loop are this far apart: more than a body has. */
+static const int64_t RNG_STEP = INT64_C(1) << 20;
 #endif

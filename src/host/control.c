@@ -50,30 +50,36 @@ Node *host_block_effect(Capture *c)
     return from ? block_input(c, BLOCK_EFFECT, NULL, from, from) : NULL;
 }
 
-/* 48 bits drawn from the state, i64[1]: the words' 24 bits are exact in f32. */
-static Node *draw_key(Capture *c, Node *state)
+/* 48 bits that the state gives for a draw, i64[1], as host_rng_key does: the words' 24 bits are
+ * exact in f32. */
+static Node *draw_key(Node *state, int draw)
 {
-    int stream = host_capture_stream(c);
     const Dim one = 1;
     Node *word[2];
     for (int w = 0; w < 2; w++) {
-        Node *u = ir_rand(state, 1, &one, stream, w);
+        Node *u = ir_rand(state, 1, &one, draw, w);
         word[w] = ir_cast(ir_mul(u, ir_const_like(u, 0x1p24)), DT_i64);
     }
     return ir_add(ir_mul(word[0], ir_const_like(word[0], 0x1p24)), word[1]);
 }
 
+/* Draws in a block count from a key of the control node's own, and in each step from another
+ * number, so that those outside are what they are whichever block runs, and how often. */
 Node *host_block_rng(Capture *c)
 {
     const Dim one = 1;
     Node *outside = host_capture_rng(c->outer);
-    if (!outside || !c->repeats)
-        return outside ? block_input(c, BLOCK_RNG, NULL, outside, outside) : NULL;
-    Node *key = draw_key(c->outer, outside);
+    Node *key = outside ? draw_key(outside, c->number) : NULL;
     Node *in = key ? block_input(c, BLOCK_RNG, NULL, key, key) : NULL;
-    c->index = in ? block_input(c, BLOCK_INDEX, NULL, NULL, NULL) : NULL;
-    Node *state[] = {in, c->index ? ir_reshape(c->index, 1, &one) : NULL};
-    return state[1] ? ir_concat(2, state, 0) : NULL;
+    if (!in) return NULL;
+    Node *first = ir_const(c->trace.graph, DT_i64, 1, &one, 0);
+    if (c->repeats) {
+        c->index = block_input(c, BLOCK_INDEX, NULL, NULL, NULL);
+        first = c->index ? ir_reshape(c->index, 1, &one) : NULL;
+        first = ir_mul(first, first ? ir_const_like(first, RNG_STEP) : NULL);
+    }
+    Node *state[] = {in, first};
+    return first ? ir_concat(2, state, 0) : NULL;
 }
 
 /* ---- capturing a block */
@@ -105,11 +111,13 @@ static int block_call(lua_State *L)
     return 0;
 }
 
-/* Pushes (block, its states): a new block inside the capture that is on. */
-static Capture *block_new(lua_State *L, Host *h, bool repeats)
+/* Pushes (block, its states): a new block inside the capture that is on; `draw` is the number of
+ * its control node. */
+static Capture *block_new(lua_State *L, Host *h, bool repeats, int draw)
 {
     Capture *c = host_capture_new(L, h);
     c->outer = h->capture;
+    c->number = draw;
     c->repeats = repeats;
     return c;
 }
@@ -363,24 +371,27 @@ static void plan_blocks(Plan *p, int number[2])
 
 /* ---- what Lua calls */
 
-static Host *begin(lua_State *L, const char *what)
+/* *draw: the number of the control node among the draws. */
+static Host *begin(lua_State *L, const char *what, int *draw)
 {
     Host *h = host_of(L);
     if (!h->capture) host_raise(L, SGL_ESTATE, NULL, "%s: only while a step is captured", what);
     host_trace(L, h);
+    *draw = host_capture_draw(h->capture);
     return h;
 }
 
 /* core.cond(pred, then, otherwise, user_then, user_otherwise) -> list */
 static int cond(lua_State *L)
 {
-    Host *h = begin(L, "cond");
+    int draw;
+    Host *h = begin(L, "cond", &draw);
     lua_settop(L, 5);
     Plan p = {.L = L, .h = h, .outer = h->capture, .nblock = 2, .op = OP_cond};
     int number[2];
     Node *pred = host_node(L, h, 1, "cond");
     for (int b = 0; b < 2; b++) {
-        p.block[b] = block_new(L, h, false);
+        p.block[b] = block_new(L, h, false, draw);
         p.list[b] = lua_gettop(L);
         block_capture(L, p.block[b], p.list[b] - 1, 2 + b);
     }
@@ -416,14 +427,15 @@ static int add_arguments(Plan *p, int list, bool sliced)
 /* core.scan(fn, carries, xs, length, reverse, user) -> list of the carries, list of the ys */
 static int scan(lua_State *L)
 {
-    Host *h = begin(L, "scan");
+    int draw;
+    Host *h = begin(L, "scan", &draw);
     lua_settop(L, 6);
     Plan p = {.L = L, .h = h, .outer = h->capture, .nblock = 1, .op = OP_scan};
     int number[2];
     p.length = host_dim_at(L, 4);
     if (p.length == DIM_FAIL) p.length = luaL_optinteger(L, 4, 0);
     p.reverse = lua_toboolean(L, 5);
-    p.block[0] = block_new(L, h, true);
+    p.block[0] = block_new(L, h, true, draw);
     p.list[0] = lua_gettop(L);
     p.ncarry = add_arguments(&p, 2, false);
     add_arguments(&p, 3, true);
@@ -440,12 +452,13 @@ static int scan(lua_State *L)
  * is the condition. */
 static int loop(lua_State *L)
 {
-    Host *h = begin(L, "loop");
+    int draw;
+    Host *h = begin(L, "loop", &draw);
     lua_settop(L, 4);
     Plan p = {.L = L, .h = h, .outer = h->capture, .nblock = 1, .op = OP_loop};
     int number[2];
     p.length = luaL_checkinteger(L, 3);
-    p.block[0] = block_new(L, h, true);
+    p.block[0] = block_new(L, h, true, draw);
     p.list[0] = lua_gettop(L);
     p.ncarry = add_arguments(&p, 2, false);
     block_capture(L, p.block[0], p.list[0] - 1, 1);

@@ -22,7 +22,7 @@ typedef struct Prog {
     int nargs, nin, nout;
     Tensor **state; /* by input: anchored in the uservalue; NULL: argument or rng */
     bool *assigned; /* by input */
-    int rng;        /* its input, or -1 */
+    int rng, draws; /* its input, or -1; how far the counter goes on at a run */
     bool dropped;   /* closed by hand: its memory is wanted back now */
     bool running;   /* and perhaps printing, which is Lua code */
     bool *updated;  /* by argument: its new value is one of the last outputs */
@@ -178,9 +178,11 @@ static void fill_inputs(lua_State *L, Host *h, Prog *p)
     for (int i = p->nargs; i < p->nin; i++)
         if (p->assigned[i] && p->state[i] && unshare(h, p->state[i]) < 0) host_throw(L, h);
     for (int i = p->nargs; i < p->nin; i++) {
-        p->in[i] = i == p->rng ? host_rng_next(h) : exec_storage_ref(p->state[i]->storage);
+        p->in[i] =
+            i == p->rng ? host_rng_next(h, p->draws) : exec_storage_ref(p->state[i]->storage);
         if (!p->in[i]) host_throw(L, h);
     }
+    if (p->rng < 0) h->rng_counter += p->draws; /* of control nodes that draw nothing */
 }
 
 /* Tensors that were passed get the values that the step gave them. */
@@ -502,6 +504,7 @@ int host_program_push(lua_State *L, Host *h, Capture *c, int states)
     if (c->classed && !p->number) host_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
     for (int i = 0; p->number && i < c->nargs; i++) p->number[i] = (uint8_t)c->args[i].number;
     if (c->rng) p->rng = (int)ir_attr_int(c->rng, 0);
+    p->draws = c->draws;
     Graph *g = c->trace.graph;
     for (int i = 0; i < g->assigns.n; i++) p->assigned[g->assigns.at[i].input] = true;
     c->trace.graph = NULL;

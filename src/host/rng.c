@@ -1,29 +1,34 @@
-/* rng.c: random numbers: which state and stream a draw gets. The numbers are op `rand`'s.
+/* rng.c: random numbers: which state a draw gets. The numbers are op `rand`'s.
  *
  * Holds: outside a capture each draw has a state of its own, {seed, counter} with the counter
- *        counted on, and stream 0, so draws of equal shape share a program. Inside, one state for
- *        the whole step, fresh at each run, and streams 0, 1, 2 … in the order of the draws.
+ *        counted on, so draws of equal shape share a program. Inside there is one state for the
+ *        whole step, and each draw adds its number: the numbers are those of uncompiled execution,
+ *        and the counter goes on by as much. A control construct takes one number, whatever it
+ *        draws: in its functions the seed is a key drawn with that, and step i of a scan or loop
+ *        counts from i * RNG_STEP (control.c does the same in a capture).
  */
 #include "host/capture.h"
 #include "host/ops.h"
 #include "ir/build.h"
+#include "ir/philox.h"
 
 enum { PHILOX_WORDS = 4 };
 
-Storage *host_rng_next(Host *h)
+Storage *host_rng_next(Host *h, int draws)
 {
     Storage *s = exec_storage_new(h->cx, DT_i64, 1, (const int64_t[]){2});
     if (!s) return NULL;
     int64_t *state = s->data;
     state[0] = h->rng_seed;
-    state[1] = h->rng_counter++;
+    state[1] = h->rng_counter;
+    h->rng_counter += draws;
     return s;
 }
 
 /* A new leaf with the next state. */
 static Node *pending_rng(Host *h)
 {
-    Storage *s = host_rng_next(h);
+    Storage *s = host_rng_next(h, 1);
     Node *n = s ? ir_input(h->pending->graph, INPUT_STATE, NULL, DT_i64, 1, s->dims) : NULL;
     if (n && host_trace_store(h->pending, n, s) < 0) n = NULL;
     exec_storage_unref(s);
@@ -42,9 +47,9 @@ static int draw(lua_State *L)
     for (int w = 0; w < words; w++) host_tensor_new(L, h);
     Trace *tr = host_trace(L, h);
     Node *state = h->capture ? host_capture_rng(h->capture) : pending_rng(h);
-    int stream = h->capture ? host_capture_stream(h->capture) : 0;
+    int number = h->capture ? host_capture_draw(h->capture) : 0;
     for (int w = 0; w < words; w++) {
-        Node *made = ir_rand(state, rank, dims, stream, w);
+        Node *made = ir_rand(state, rank, dims, number, w);
         if (!made) return host_throw(L, h);
         host_tensor_bind(host_tensor_at(L, h, 3 + w), tr, made);
     }
@@ -84,9 +89,51 @@ static int rng(lua_State *L)
     return 2;
 }
 
+/* ---- control constructs outside captures */
+
+typedef struct Scope {
+    int64_t seed, counter; /* outside */
+    int64_t key;
+} Scope;
+
+static int scope_close(lua_State *L)
+{
+    Host *h = lua_touserdata(L, lua_upvalueindex(1));
+    const Scope *s = lua_touserdata(L, 1);
+    h->rng_seed = s->seed;
+    h->rng_counter = s->counter;
+    return 0;
+}
+
+static const luaL_Reg SCOPE_META[] = {{"__close", scope_close}, {NULL, NULL}};
+
+/* core.rng_scope() -> a to-be-closed value: until then draws count from a key of their own */
+static int rng_scope(lua_State *L)
+{
+    Host *h = host_of(L);
+    uint32_t w[PHILOX_WORDS];
+    Scope *s = lua_newuserdatauv(L, sizeof *s, 0);
+    philox_element(h->rng_seed, h->rng_counter, 0, 0, w);
+    *s = (Scope){.seed = h->rng_seed, .counter = h->rng_counter + 1};
+    s->key = (int64_t)(w[0] >> 8) << 24 | (int64_t)(w[1] >> 8);
+    host_class(L, "sgl.rng_scope", SCOPE_META, NULL, 0);
+    lua_setmetatable(L, -2);
+    h->rng_seed = s->key;
+    h->rng_counter = 0;
+    return 1;
+}
+
+/* core.rng_step(scope, i): step i begins, from 0 */
+static int rng_step(lua_State *L)
+{
+    Host *h = host_of(L);
+    const Scope *s = luaL_checkudata(L, 1, "sgl.rng_scope");
+    h->rng_seed = s->key;
+    h->rng_counter = luaL_checkinteger(L, 2) * RNG_STEP;
+    return 0;
+}
+
 const luaL_Reg HOST_RNG[] = {
-    {"rand", draw},
-    {"seed", seed},
-    {"rng", rng},
-    {NULL, NULL},
+    {"rand", draw},           {"seed", seed},         {"rng", rng},
+    {"rng_scope", rng_scope}, {"rng_step", rng_step}, {NULL, NULL},
 };

@@ -179,11 +179,11 @@ Node *ir_size(Graph *g, Dtype dtype, Dim of)
     return ir_attr_node(g, OP_size, 0, NULL, &b);
 }
 
-Node *ir_rand(Node *state, int rank, const Dim *dims, int stream, int word)
+Node *ir_rand(Node *state, int rank, const Dim *dims, int draw, int word)
 {
     if (!state) return NULL;
     AttrBuf b = {0};
-    ir_attr_put(&b, stream);
+    ir_attr_put(&b, draw);
     ir_attr_put(&b, word);
     ir_attr_put_list(&b, rank, dims);
     return ir_attr_node(state->graph, OP_rand, 1, &state, &b);

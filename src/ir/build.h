@@ -23,7 +23,7 @@ Node *ir_elementwise(Graph *g, Op op, int nin, Node *const *in);
 Node *ir_const(Graph *g, Dtype dtype, int rank, const Dim *dims, double value);
 Node *ir_const_like(const Node *n, double value);      /* dtype and dims of n */
 Node *ir_iota(Graph *g, Dtype dtype, int rank, const Dim *dims, int axis);
-Node *ir_rand(Node *state, int rank, const Dim *dims, int stream, int word);
+Node *ir_rand(Node *state, int rank, const Dim *dims, int draw, int word);
 /* A size as a number: a constant when it is one. */
 Node *ir_size(Graph *g, Dtype dtype, Dim of);
 Node *ir_cast(Node *x, Dtype dtype);                   /* x itself when it has the dtype */

@@ -21,7 +21,7 @@ void ir_ref_free(RefArray *a);
 void ir_domain_sample(Domain d, uint64_t seed, int64_t bound, RefArray *a);
 
 /* The uniform of op `rand`: top 24 bits of the word times 2^-24. Counter: {element low, element
- * high, step low, stream}; key: seed, the high half of step xored into its high half. The inline
- * form for kernels is philox.h. */
-float ir_rand_value(int64_t seed, int64_t step, int stream, int word, int64_t element);
+ * high, step + draw low, 0}; key: seed, the high half of step + draw xored into its high half. The
+ * inline form for kernels is philox.h. */
+float ir_rand_value(int64_t seed, int64_t step, int draw, int word, int64_t element);
 #endif

@@ -94,7 +94,7 @@ int ir_shape_rand(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr,
     if (in[0]->dtype != DT_i64 || in[0]->rank != 1 || in[0]->dims[0] != 2)
         return ir_check_fail(&c, SGL_ESHAPE, "the state must be i64[2], {seed, step}", NULL, NULL);
     if (attr[0] < 0 || attr[0] > INT32_MAX)
-        return ir_check_fail(&c, SGL_EARG, "the stream is out of range", NULL,
+        return ir_check_fail(&c, SGL_EARG, "the draw is out of range", NULL,
                              "%lld outside 0 to 2^31-1", (long long)attr[0]);
     if (attr[1] < 0 || attr[1] > 3)
         return ir_check_fail(&c, SGL_EARG, "the word is out of range", NULL, "%lld outside 0 to 3",
@@ -107,8 +107,7 @@ NO_GRADIENT(rand)
 int ir_eval_rand(const Node *n, const RefArray *const *in, RefArray *out)
 {
     int64_t seed = ir_ref_int(in[0]->at[0]), step = ir_ref_int(in[0]->at[1]);
-    int stream = (int)ir_attr_int(n, 0), word = (int)ir_attr_int(n, 1);
-    for (int64_t i = 0; i < out->count; i++)
-        out->at[i] = ir_rand_value(seed, step, stream, word, i);
+    int draw = (int)ir_attr_int(n, 0), word = (int)ir_attr_int(n, 1);
+    for (int64_t i = 0; i < out->count; i++) out->at[i] = ir_rand_value(seed, step, draw, word, i);
     return 0;
 }

@@ -53,7 +53,7 @@ static void put_inst(const Kernel *k, int i, Str *out)
     const char *code = CODES[t->code] != NULL ? CODES[t->code] : OPS[t->op].name;
     base_str_fmt(out, "%s%5d %-4s %s", i == k->post ? "  then\n" : "", i, DTYPES[t->dtype].name,
                  code);
-    if (t->code == KI_RAND) base_str_fmt(out, " stream %d word %d", t->b, t->c);
+    if (t->code == KI_RAND) base_str_fmt(out, " draw %d word %d", t->b, t->c);
     for (int o = 0; o < 3 && t->code != KI_RAND; o++)
         if (operand[o] >= 0) base_str_fmt(out, " %d", operand[o]);
     if (t->code == KI_CONST) base_str_fmt(out, " %.9g", t->value);

@@ -45,7 +45,7 @@ typedef enum KernCode {
     KI_CONST,    /* value */
     KI_INDEX,    /* the affine access itself (no memory), converted to dtype: op iota */
     KI_RAND,     /* op rand: access gives the element index, its buffer is the state i64[2];
-                    b is the stream, c the word */
+                    b is the draw, c the word */
     KI_MASK,     /* bool: do the access's guards hold? */
     KI_OP,       /* elementwise `op` of a, b, c; operands have dtype `from` (where: b, c do) */
     KI_CAST,     /* a, of dtype `from`, to dtype */

@@ -106,7 +106,7 @@ static void code_access(Coder *c, const KernInst *in, TileCode code, int i)
     TileInst t = kern_code_blank(c, code, span, kern_reg(in->dtype));
     make_walk(c, &t, in, span);
     t.copies = span == SPAN_ONE;
-    t.stream = in->b;
+    t.draw = in->b;
     t.word = in->c;
     t.round = c->p->ops->round[in->dtype];
     if (code == TI_LOAD || code == TI_MASK) t.round = NULL;

@@ -173,16 +173,16 @@ INDEX(i32, int32_t)
 INDEX(i64, int64_t)
 INDEX(u8, uint8_t)
 
-static void rand_tile(float *out, const int64_t *state, int stream, int word, int64_t first,
+static void rand_tile(float *out, const int64_t *state, int draw, int word, int64_t first,
                       int64_t step, int64_t n)
 {
-    const int64_t seed = state[0], time = state[1];
+    const int64_t seed = state[0], time = state[1] + draw;
     /* The word by masks: an index would keep the loop from being vectorised. */
     const uint32_t m0 = -(uint32_t)(word == 0), m1 = -(uint32_t)(word == 1);
     const uint32_t m2 = -(uint32_t)(word == 2), m3 = -(uint32_t)(word == 3);
     for (int64_t i = 0; i < n; i++) {
         uint32_t w[4];
-        philox_element(seed, time, stream, first + step * i, w);
+        philox_element(seed, time, 0, first + step * i, w);
         out[i] = philox_uniform((w[0] & m0) | (w[1] & m1) | (w[2] & m2) | (w[3] & m3));
     }
 }

@@ -70,7 +70,7 @@ struct TileOps {
     void (*turn[4])(void *out, int64_t out_stride, const void *from, int64_t stride, int64_t rows,
                     int64_t columns);
     void (*index[REG_COUNT])(void *out, int64_t first, int64_t step, int64_t n);
-    void (*rand)(float *out, const int64_t *state, int stream, int word, int64_t first,
+    void (*rand)(float *out, const int64_t *state, int draw, int word, int64_t first,
                  int64_t step, int64_t n);
     const ReduceTable *reduce;
 };

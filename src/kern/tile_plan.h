@@ -51,7 +51,7 @@ typedef struct TileInst {
     int walk;                             /* LOAD, INDEX, RAND, MASK, STORE */
     int direct;                           /* walk of the store this result may be computed into */
     int reduce;                           /* REDUCE: number in the plan */
-    int stream, word;                     /* RAND */
+    int draw, word;                     /* RAND */
     uint8_t first, form;                  /* OP: 1 + its number as first of a pair, or 0 */
     uint64_t bits;                        /* CONST */
     TileFn *fn, *round;                   /* round: NULL, or after fn */

@@ -339,7 +339,7 @@ void kern_walk_rand(const Walk *w, const TileOps *ops, const int64_t *state, con
     seek(w, start, &c);
     for (int64_t done = 0, len; done < n; done += len, advance(w, &c, len)) {
         len = run_length(w, &c, n - done);
-        ops->rand(out + done, state, t->stream, t->word, c.form[0], w->step[0][0], len);
+        ops->rand(out + done, state, t->draw, t->word, c.form[0], w->step[0][0], len);
     }
 }
 

@@ -72,7 +72,8 @@ local function value_words(v)
   return "a " .. type(v)
 end
 
---- What guard `number` says now. `names` gives names of objects that came as arguments.
+--- What guard `number` says now, and the place it is about. `names` gives names of objects that
+--- came as arguments.
 function guards.reason(held, number, names)
   local list = core.guards_list(held)
   local g, now = list[number], core.guards_now(held, number)
@@ -83,20 +84,8 @@ function guards.reason(held, number, names)
   elseif before == after then
     change = "is another " .. (type(now) == "function" and "function" or before:gsub("^an? ", ""))
   end
-  return path_of(g, reached_from(list), names or {}, 1) .. " " .. change
-end
-
---- The guards that failed: { path -> times }, added to `counts`.
-function guards.failures(held, names, counts)
-  local list = core.guards_list(held)
-  local from = reached_from(list)
-  for _, g in ipairs(list) do
-    if g.failures > 0 then
-      local path = path_of(g, from, names or {}, 1)
-      counts[path] = (counts[path] or 0) + g.failures
-    end
-  end
-  return counts
+  local path = path_of(g, reached_from(list), names or {}, 1)
+  return path .. " " .. change, path
 end
 
 --- The path of an object that the step read, or nil: "hidden.cache[3]", "upvalue" before it when

@@ -27,7 +27,6 @@ struct Guards {
     Map slot_of; /* address of a container: slot; dropped when done */
     Map known;   /* hash of a place: guard + 1; dropped when done */
     VEC(Guard) fast, slow;
-    VEC(int) failures; /* by guard, fast ones first: how often each failed */
     int slots;
     uint64_t version; /* of all objects when the slow ones were last found to hold */
     bool done;
@@ -44,7 +43,6 @@ static int guards_gc(lua_State *L)
     base_map_free(&g->known);
     vec_free(&g->fast);
     vec_free(&g->slow);
-    vec_free(&g->failures);
     lua_pushnil(L); /* the anchor, if the capture failed before it was on */
     lua_rawsetp(L, LUA_REGISTRYINDEX, g);
     return 0;
@@ -277,8 +275,6 @@ void host_guards_done(lua_State *L, Guards *g, bool settle)
         lua_rawgetp(L, LUA_REGISTRYINDEX, g);
         drop_failing(L, g);
     }
-    if (!vec_reserve(&g->failures, host_guards_count(g) + 1)) no_memory(L);
-    while (g->failures.n < host_guards_count(g)) g->failures.at[g->failures.n++] = 0;
     base_map_free(&g->slot_of);
     base_map_free(&g->known);
     g->done = true;
@@ -319,7 +315,6 @@ static int guards_check(lua_State *L)
         else failing += g->fast.n;
     }
     if (failing < 0) return 0;
-    g->failures.at[failing]++;
     lua_pushinteger(L, failing + 1);
     return 1;
 }
@@ -334,8 +329,8 @@ static const Guard *guard_at(const Guards *g, int i)
 static const char *const KIND_NAMES[] = {"field",     "upvalue", "length",
                                          "metatable", "keys",    "values"};
 
-/* core.guards_list(guards) -> list of { kind, container, key, name, value, failures }; name is that
- * of an upvalue. While they are being made, none has failed. */
+/* core.guards_list(guards) -> list of { kind, container, key, name, value }; name is that
+ * of an upvalue. */
 static int guards_list(lua_State *L)
 {
     const Guards *g = luaL_checkudata(L, 1, CLASS);
@@ -361,8 +356,6 @@ static int guards_list(lua_State *L)
         lua_setfield(L, 4, "container");
         lua_rawgeti(L, 2, q->value_slot);
         lua_setfield(L, 4, "value");
-        lua_pushinteger(L, i < g->failures.n ? g->failures.at[i] : 0);
-        lua_setfield(L, 4, "failures");
         lua_rawseti(L, 3, i + 1);
     }
     return 1;

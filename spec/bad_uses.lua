@@ -325,6 +325,21 @@ M.raises = {
     { "SGL_EINDEX", "local t = sgl.ones(3); t[5] = 1", "position 5", "f32[3]", "from 1 to 3" },
     { "SGL_ESHAPE", "local t = sgl.ones(3); t[{ { 1, 2 } }] = sgl.ones(3)", "f32[3]", "[2]" },
     { "SGL_EARG", "local t = sgl.ones(3); t.x = 1", "'x'", "t[1] = v" },
+    { "SGL_EINDEX", "local t = sgl.ones(3); t[sgl.tensor { 1, 3 }] = 1; t:tolist()", "index 3",
+      "[0, 3)", "position [2]", "count from 0" },
+    { "SGL_EINDEX", "local t = sgl.ones(3); t[sgl.tensor(-1)] = 1; t:tolist()", "index -1",
+      "[0, 3)", "count from 0" },
+    { "SGL_EINDEX", "local t = sgl.ones(0, 2); t[sgl.tensor { 0 }] = 1; t:tolist()", "index 0",
+      "[0, 0)" },
+    { "SGL_EINDEX", "local t = sgl.tensor(1.5); t[sgl.tensor { 0 }] = 1", "f32[]", "no dims",
+      "t:assign(v)" },
+    { "SGL_EINDEX", [[
+local f = sgl.compile(function(t, i)
+  t[i] = 5 -- the line
+end)
+local t = sgl.ones(3)
+f(t, sgl.tensor { 7 })
+]], "index 7", "[0, 3)", "train.lua:4" },
   },
 
   { "captured steps",
@@ -352,6 +367,15 @@ f(sgl.ones(4, 2), sgl.tensor { 4 })
       "call it once" },
     { "SGL_EARG", 'local f = sgl.compile(function() end); f(); f:graph("fusd")',
       "did you mean 'fused'?" },
+    { "SGL_EARG", "sgl.compile(function() end).fullgrph = true", "'fullgrph'",
+      "did you mean 'fullgraph'?" },
+    { "SGL_EARG", "sgl.compile(function() end).speed = 2", "'speed'" },
+    { "SGL_EARG", "local f = sgl.compile(function(x, y) return x + y end)\n"
+      .. "f(sgl.ones(2), sgl.ones(3, 2))\nf:graph():eval { sgl.ones(2) }\n", "has 2 inputs, got 1",
+      "missing: input 2 'y' f32[3, 2]" },
+    { "SGL_EARG", "local f = sgl.compile(function(x) return x * 2 end)\n"
+      .. "f(sgl.ones(2))\nf:graph():run()\n", "run: the graph has 1 input, got 0",
+      "missing: input 1 'x' f32[2]" },
     { "SGL_ECLOSED", "local f = sgl.compile(function() end); f:close(); f()",
       "the compiled function is closed" },
   },
@@ -452,7 +476,8 @@ M.commands = {
   { "SGL_THREADS=many", "-e 'require \"sgl\"'", "SGL_THREADS", "'many'", "0 to 256" },
   { "SGL_ISA=sse", "-e 'require \"sgl\"'", "SGL_ISA", "'sse'", "portable avx2 avx512" },
   { "", "--threads=x -e 'x = 1'", "threads", "'x'", "0 to 256" },
-  { "", "--frob", "'frob'", "settings: isa, threads", "usage:" },
+  { "", "--frob", "'--frob'", "settings: isa, threads", "usage:" },
+  { "", "--thread=2", "'--thread' (did you mean --threads?)", "settings: isa, threads", "usage:" },
   { "", "none.lua", "none.lua", "No such file" },
   { "", "-e 'x x'", "syntax error near 'x'" },
   { "", "-e 'require(\"sgl\").zeros(2).foo()'", "(command line):1:", "'foo'" },

@@ -3,10 +3,13 @@
  * In:   a folder for its files, as the argument.
  * Out:  the library's version; or the line of the first claim that does not hold, and exit 1.
  */
+#define _POSIX_C_SOURCE 200809L
 #include <sgl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define HOLDS(claim) ((claim) ? (void)0 : fail(__LINE__, #claim))
 
@@ -116,6 +119,10 @@ static void check_config(const char *folder)
     HOLDS(sgl_config_load(NULL, NULL) == SGL_EARG);
     HOLDS(sgl_config_load(cx, write_file(folder, "sets.yaml", "enable: [compile, disk]\n")) == 1);
     HOLDS(sgl_parse(cx, DOUBLE) == NULL && sgl_error_code(cx) == SGL_ESTATE);
+    /* What stands where the file would be is no file. */
+    HOLDS(chdir(folder) == 0 && mkdir("sgl.yaml", 0700) == 0);
+    HOLDS(sgl_config_load(cx, NULL) == SGL_EFILE && strstr(sgl_error(cx), "sgl.yaml: cannot read"));
+    HOLDS(rmdir("sgl.yaml") == 0 && sgl_config_load(cx, NULL) == 0);
     sgl_close(cx);
 }
 

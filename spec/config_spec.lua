@@ -101,6 +101,10 @@ describe("a setting", function()
     { "a member that is neither on nor off", "enable", { disk = "no" }, "enable: a table does not "
       .. "fit" },
     { "a hole in a set", "enable", { [2] = "cpu" }, "enable: a table does not fit" },
+    { "a name that is a number", 1, true, "^1 is no name of a setting" },
+    { "a name that is a boolean", true, 1, "^true is no name of a setting" },
+    { "a name that is a table", {}, 1, "^a table is no name of a setting" },
+    { "another user's folder", "cache_dir", "~root/x", "cache_dir: only '~/' stands for a home" },
   }
   for _, case in ipairs(WRONG) do
     it(case[1] .. " is refused and changes nothing", function()
@@ -124,6 +128,43 @@ describe("a setting", function()
     end
   end)
 
+  it("is no misspelt variable of the specs and benchmarks", function()
+    local names, settings = {}, {}
+    for _, knob in ipairs(core.knobs()) do settings["SGL_" .. knob.name:upper()] = true end
+    for _, folder in ipairs { "spec", "bench" } do
+      local text = support.run(("cat %s%s/*.lua"):format(support.root, folder))
+      for name in text:gmatch 'os%.getenv%(? ?"(SGL_[%u_]+)"' do names[name] = true end
+    end
+    assert.is_true(names.SGL_FUZZ and names.SGL_BENCH_SECONDS)
+    for name in pairs(names) do
+      if not settings[name] then
+        assert.are.same({ "", 0 }, { support.script("require 'sgl'", "", name .. "=1") }, name)
+      end
+    end
+  end)
+
+  it("begins with ~/ for the home folder, wherever it is said", function()
+    local home = "HOME=/tmp/somebody"
+    local function folder(files, options)
+      options = options or {}
+      options.env = home .. " " .. (options.env or "")
+      return (value_of("cache_dir", files, options):match "^[^\t]*")
+    end
+    assert.are.equal("/tmp/somebody/x", folder { ["sgl.yaml"] = "cache_dir: ~/x\n" })
+    assert.are.equal("/tmp/somebody/x", folder { ["sgl.config.lua"] = "cache_dir = '~/x'\n" })
+    assert.are.equal("/tmp/somebody/x", folder({}, { env = "SGL_CACHE_DIR='~/x'" }))
+    assert.are.equal("/tmp/somebody/x", folder({}, { flags = "--cache_dir='~/x'" }))
+    assert.are.equal("/tmp/somebody", folder({}, { flags = "--cache_dir='~'" }))
+    assert.are.equal("a~/x", folder({}, { flags = "--cache_dir='a~/x'" }))
+    local set = [[local sgl = require "sgl"
+      sgl.config.cache_dir = "~/x"
+      print(sgl.config.cache_dir)]]
+    assert.are.equal("/tmp/somebody/x\n", (support.script(set, "", home)))
+    local out, status = support.script(set, "", "env -u HOME")
+    assert.are.equal(1, status)
+    assert.matches("cache_dir: '~/x' needs the variable HOME, which is not set", out)
+  end)
+
   it("that names the file is refused: it was read", function()
     local e = support.error_of(function() sgl.config.config = "other.yaml" end)
     assert.matches("read when sgl is loaded", e.message)
@@ -133,6 +174,56 @@ describe("a setting", function()
     assert.matches("no value", support.error_of(function() sgl.config.threads = nil end).message)
     local e = support.error_of(function() return sgl.config.fus end)
     assert.matches("did you mean 'fuse'", e.message)
+    for _, name in ipairs { 1.5, true, {} } do
+      e = support.error_of(function() return sgl.config[name] end)
+      assert.are.equal("SGL_EKNOB", e.code)
+      assert.matches("is no name of a setting", e.message)
+    end
+  end)
+
+  it("for the backend is refused to a hook inside a capture, which goes on", function()
+    for i, kind in ipairs { "capture_start", "graph" } do
+      for name, value in pairs { enable = "-cpu", backend = "null" } do
+        local before = sgl.config[name]
+        local function hook() sgl.config[name] = value end
+        local step = sgl.compile(function(x) return x * (i + 0.125) end)
+        local listener <close> = kind == "graph" and sgl.on_graph_capture(hook)
+          or sgl.on(kind, hook)
+        assert.are.equal(i + 0.125, step(sgl.ones(1)):item())
+        assert.are.equal("SGL_ESTATE", listener.last_error.code)
+        assert.matches(name .. ": not while a step is captured", listener.last_error.message)
+        assert.are.equal(before, sgl.config[name])
+        assert.are.equal("compiled", sgl.lifecycle().cpu)
+      end
+    end
+  end)
+
+  it("may be set by a callback that is told when the capture is over", function()
+    local hook <close> = sgl.on("capture_end", function() sgl.config.enable = "-cpu" end)
+    local step = sgl.compile(function(x) return x * 7.125 end)
+    local e = support.error_of(step, sgl.ones(1))
+    assert.matches("the backend 'cpu' is not enabled", e.message)
+    assert.are.equal("uninitialized", sgl.lifecycle().cpu)
+    sgl.config.enable = "all"
+    assert.are.equal("registered", sgl.lifecycle().cpu)
+    assert.are.equal(7.125, step(sgl.ones(1)):item())
+    assert.is_nil(hook.last_error)
+  end)
+
+  it("may otherwise be set by a hook, also by one that captures in turn", function()
+    local inner = sgl.compile(function(x) return x + 3 end)
+    local hook <close> = sgl.on_graph_capture(function()
+      sgl.config.event_rate = 9999
+      inner(sgl.ones(2))
+      error "and fails"
+    end)
+    assert.are.equal(5.0, sgl.compile(function(x) return x * 5 end)(sgl.ones(1)):item())
+    assert.are.equal(9999, sgl.config.event_rate)
+    sgl.config.event_rate = 10000
+    sgl.config.enable = "-cpu"
+    assert.are.equal("uninitialized", sgl.lifecycle().cpu)
+    sgl.config.enable = "all"
+    assert.matches("and fails", tostring(hook.last_error))
   end)
 end)
 
@@ -196,6 +287,14 @@ describe("a configuration file", function()
     { "sgl.config.lua", "\nos.exit(0)\n", "sgl.config.lua:2: 'os' is not known" },
     { "sgl.config.lua", "local t = nil\nthreads = t.x\n", "sgl.config.lua:2: attempt to index" },
     { "sgl.config.lua", "\27Lua", "sgl.config.lua:%d: attempt to load a binary chunk" },
+    { "sgl.config.lua", "\n_ENV[1] = true\n", "sgl.config.lua:2: 1 is no name of a setting" },
+    { "sgl.config.lua", "\ntable.insert(_ENV, 2)\n", "sgl.config.lua:2: 1 is no name of a sett" },
+    { "sgl.config.lua", "string = nil\n", "sgl.config.lua:1: unknown setting 'string'" },
+    { "sgl.config.lua", "x = debug\n", "sgl.config.lua:1: 'debug' is not known" },
+    { "sgl.config.lua", "x = load('')\n", "sgl.config.lua:1: 'load' is not known" },
+    { "sgl.config.lua", "x = getmetatable('')\n", "sgl.config.lua:1: 'getmetatable' is not known" },
+    { "sgl.config.lua", "x = rawset\n", "sgl.config.lua:1: 'rawset' is not known" },
+    { "sgl.config.lua", "('').format = 1\n", "sgl.config.lua:1: attempt to index a string" },
   }
   for _, case in ipairs(WRONG) do
     it(("%s with %q is refused"):format(case[1], case[2]:sub(1, 24)), function()
@@ -204,6 +303,55 @@ describe("a configuration file", function()
       assert.matches(case[3], out)
     end)
   end
+
+  it("in Lua can change nothing but the settings", function()
+    local breaks = { "verify = true" }
+    for _, library in ipairs { "math", "string", "table" } do
+      breaks[#breaks + 1] = ("for k in pairs(%s) do %s[k] = nil end"):format(library, library)
+      breaks[#breaks + 1] = ("%s.added = 1"):format(library)
+    end
+    local out, status = inside({ ["sgl.config.lua"] = table.concat(breaks, "\n") }, [[
+      local sgl = require "sgl"
+      print(string.added, table.added, math.added, ("%d"):format(math.max(1, 2)),
+        table.concat({ 1, 2 }, "+"), sgl.ones(2), sgl.config.verify)]])
+    assert.are.equal("nil\tnil\tnil\t2\t1+2\tf32[2]   1.0  1.0\t1\n", out)
+    assert.are.equal(0, status)
+  end)
+
+  -- What stands where the file would be; a named pipe has no writer.
+  local NO_FILES = {
+    { "a folder", "mkdir %s", "not a file but a folder" },
+    { "a named pipe", "mkfifo %s", "not a file but a pipe or device" },
+    { "a link to itself", "ln -s %s %s", "[Tt]oo many levels" },
+    { "a link to nothing", "ln -s nowhere %s", "No such file" },
+  }
+  for _, name in ipairs { "sgl.yaml", "sgl.config.lua" } do
+    for _, case in ipairs(NO_FILES) do
+      it(("%s that is %s is refused, not passed over"):format(name, case[1]), function()
+        local make = case[2]:gsub("%%s", name)
+        local out, status = inside({}, "require 'sgl'", { env = make .. " && timeout 20" })
+        assert.are.equal(1, status)
+        assert.matches(name:gsub("%p", "%%%0") .. ": cannot read: .*" .. case[3], out)
+      end)
+    end
+
+    it(name .. " that may not be read is refused", function()
+      local drop = "setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all"
+      local is_root = support.run "id -u" == "0\n"
+      if is_root and select(2, support.run(drop .. " true")) ~= 0 then
+        return pending "needs setpriv"
+      end
+      local out, status = inside({ [name] = "" }, "require 'sgl'", {
+        env = ("chmod 0 %s && chmod 755 . && %s"):format(name, is_root and drop or "") })
+      assert.are.equal(1, status, out)
+      assert.matches(name:gsub("%p", "%%%0") .. ": cannot read: Permission denied", out)
+    end)
+  end
+
+  it("that is named may be a pipe", function()
+    assert.are.equal("3\tfile\n", value_of("threads", {}, { env = "echo 'threads: 3' |",
+      flags = "--config=/dev/stdin" }))
+  end)
 
   it("that is named and not there is refused", function()
     local out, status = inside({}, "require 'sgl'", { flags = "--config=missing.yaml" })
@@ -229,6 +377,7 @@ describe("a preset", function()
   it("sets its settings, and the last word counts in the script", function()
     sgl.config.preset "prod"
     assert.are.equal("prod", sgl.config.preset())
+    assert.are.equal("prod", tostring(sgl.config.preset))
     assert.are.equal(0, sgl.config.verify)
     sgl.config.verify = 1
     assert.are.equal(1, sgl.config.verify)

@@ -571,6 +571,21 @@ describe("sgl.loop", function()
     assert.are.equal("loop: 'max' must be at most 2147483647, got 2147483648", e.message)
   end)
 
+  it("names itself where its gradient finds no memory for max steps", function()
+    local w, line = sgl.ones(1e5), nil
+    local step = sgl.compile(function(x)
+      line = debug.getinfo(1, "l").currentline + 1
+      local y = sgl.loop(function(v) return v:sum():lt(3) end, function(v) return v * w end, x,
+        { max = (1 << 31) - 1 })
+      return sgl.grad(y:sum(), w)
+    end, { effects = "once" })
+    local e = error_of(step, sgl.ones(1e5))
+    assert.are.equal("SGL_ENOMEM", e.code)
+    local low, high = e.hint:match "loop at spec/control_spec.lua:(%d+) keeps each of", line + 1
+    assert.is_true(tonumber(low) >= line and tonumber(low) <= high, e.hint)
+    assert.matches("`max` = 2147483647 steps: give a smaller max", e.hint)
+  end)
+
   it("refuses a condition that is not a single bool", function()
     local e = error_of(sgl.compile(function(x)
       return sgl.loop(function(s) return s end, function(s) return s end, x, { max = 3 })

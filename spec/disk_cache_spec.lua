@@ -321,6 +321,24 @@ describe("a damaged entry", function()
     check("zeros", true)
   end)
 
+  it("whose first line says the same in another way is removed and made anew", function()
+    local path = files()[1]
+    local good = read(path)
+    local sum, key, body, rest = good:match "^sgl program 1 (%x+) (%d+) (%d+)\n(.*)$"
+    assert.are_not.equal(sum, sum:upper())
+    for _, head in ipairs {
+      ("%s %s %s"):format(sum:upper(), key, body), ("0x%s %s %s"):format(sum, key, body),
+      ("%s +%s %s"):format(sum, key, body), ("%s 0%s %s"):format(sum, key, body),
+      ("%s  %s %s"):format(sum, key, body), ("%s %s %s "):format(sum, key, body),
+      ("%s %s\t%s"):format(sum, key, body), ("%s %s %s\r"):format(sum, key, body),
+    } do
+      write(path, "sgl program 1 " .. head .. "\n" .. rest)
+      check(head, true)
+      assert.are.equal(good, read(path))
+    end
+    check("whole", false)
+  end)
+
   it("that is a pipe, a device or larger than the limit is not read", function()
     local path = files()[1]
     for _, command in ipairs { "mkfifo %s", "ln -s /dev/zero %s" } do

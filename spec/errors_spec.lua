@@ -2,6 +2,7 @@
 -- is involved and what to do, and leaves the process usable.
 
 local sgl = require "sgl"
+local api = require "sgl.api"
 local core = require "sgl.core"
 local support = require "spec.support"
 local bad = require "spec.bad_uses"
@@ -59,6 +60,58 @@ for _, family in ipairs(bad.raises) do
     end
   end)
 end
+
+-- The table in which a row's method is found: "sgl.Compiled", "nn.Module", "data.Text".
+local function class_of(row)
+  if row.kind == "tensor" or row.module == "sgl.Tensor" then return core.Tensor end
+  if row.module == "sgl.Graph" then return core.Graph end
+  local class = sgl
+  for word in row.module:gsub("^sgl%.", ""):gmatch "%w+" do class = class[word] end
+  return class
+end
+
+describe("a dot for the colon", function()
+  -- It has a message of its own: there is nothing to call.
+  local OTHERS = { backward = true }
+
+  it("is told of every method, by its name", function()
+    local count = 0
+    for _, row in ipairs(api.all()) do
+      local is_method = (row.kind == "method" or row.kind == "tensor") and not OTHERS[row.name]
+      for _, argument in ipairs(is_method and { "", "{ 1, 2 }", "'text'" } or {}) do
+        local call = load(("local o = ... o.%s(%s)"):format(row.name, argument), "@train.lua")
+        local e = support.error_of(call, class_of(row))
+        local text = ("%s(%s): %s"):format(row.full, argument, tostring(e))
+        assert.are.equal("SGL_EARG", type(e) == "table" and e.code, text)
+        assert(e.hint and e.hint:find((":%s("):format(row.name), 1, true), text)
+        assert(e.hint:find("with a colon", 1, true), text)
+        count = count + 1
+      end
+    end
+    assert.is_true(count > 400)
+    check_usable()
+  end)
+
+  it("is told of the programs and of the forward of a layer, inside a step too", function()
+    local step = sgl.compile(function(x) return x * 2 end)
+    step(sgl.ones(2))
+    local program = step:programs()[1].program
+    local e = support.error_of(function() program.info() end)
+    assert.matches("program:info%(…%), with a colon", e.hint)
+    local layer, x = sgl.nn.Linear(2, 2), sgl.ones(1, 2)
+    for _, call in ipairs { function(v) return layer.forward(v) end,
+                            function(v) return layer.parameters(v) end } do
+      assert.matches("object:%a+%(…%), with a colon", support.error_of(call, x).hint)
+      assert.matches("object:%a+%(…%), with a colon",
+        support.error_of(sgl.compile(call), x).hint)
+    end
+  end)
+
+  it("of an object of another class is told as well", function()
+    local dataset, text = sgl.data.dataset(sgl.ones(2, 2)), sgl.data.Text
+    assert.matches("called on a table", support.error_of(text.encode, dataset, "a").message)
+  end)
+end)
 
 describe("an expected failure gives nil, message, code:", function()
   for _, row in ipairs(bad.returns) do

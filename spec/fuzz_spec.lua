@@ -64,8 +64,9 @@ end
 
 -- ---- running
 
+-- A file for who looks into a failure, so not one of those that go with the run.
 local function keep(input)
-  local name = os.tmpname()
+  local name = os.tmpname() .. ".input"
   local file = assert(io.open(name, "wb"))
   file:write(input)
   file:close()

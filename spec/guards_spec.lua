@@ -307,6 +307,28 @@ describe("guards", function()
     assert.matches("%d+  cfg%.k\n", e[2].hint)
   end)
 
+  it("count at the limit what made the captures, not what else failed to hold", function()
+    local cfg, x = { a = 1, b = 1 }, sgl.ones(2)
+    local step = sgl.compile(function(v) return v * cfg.a + cfg.b end, { max_recaptures = 4 })
+    step(x)
+    cfg.a = 2
+    step(x)                          -- for a
+    for _ = 1, 20 do                 -- both are there: nothing is captured for a
+      cfg.a = 3 - cfg.a
+      step(x)
+    end
+    for i = 2, 4 do
+      cfg.b = i
+      step(x)                        -- for b
+    end
+    assert.are.equal(5, #step:programs())
+    cfg.b = 5
+    for _ = 1, 3 do
+      local e = support.error_of(step, x)
+      assert.matches("^what changed, and how often:\n     4  cfg.b\n     1  cfg.a\npass ", e.hint)
+    end
+  end)
+
   it("stop after that many signatures too, and name the argument", function()
     local step = sgl.compile(function(x) return x * 2 end, { max_recaptures = 4 })
     local e

@@ -282,6 +282,62 @@ describe("events", function()
     assert.are.equal(0, #during({ "guard_fail" }, f, x2))
   end)
 
+  -- Makes every kind happen, and prints what fields each had in all.
+  local EVERYTHING = [[
+    local sgl, core = require "sgl", require "sgl.core"
+    local folder = ...
+    sgl.config.cache_dir, sgl.config.cache_min_nodes = folder, 0
+    local fields, other = {}, {}
+    for _, name in ipairs { "event", "trace", "time", "span", "parent", "ms", "weight" } do
+      other[name] = true
+    end
+    for _, kind in ipairs(core.event_kinds()) do
+      fields[kind.name] = {}
+      sgl.on(kind.name, function(e)
+        for name in pairs(e) do
+          if not other[name] then fields[kind.name][name] = true end
+        end
+        if kind.name == "run_end" then error "no" end
+      end)
+    end
+    local k, x = 2, sgl.ones(4):realize()
+    local step = sgl.compile(function(v) return ((v * k):exp() + 1):log():sum() end)
+    step(x)
+    k = 3
+    step(x)
+    sgl.compile(function(v) return v:sum():item() end, { fullgraph = false })(x)
+    for i = 1, 1000 do (x * 2 + 1):tolist() end      -- often enough for the sampler
+    os.execute(("for f in %s/*; do echo damaged > $f; done"):format(folder))
+    sgl.config.cache_size_limit = 0
+    sgl.config.cache_size_limit = 1 << 30
+    k = 2
+    step(x)
+    sgl.compile(function(v) return ((v * 2):exp() + 1):log():sum() end)(x)
+    for _, kind in ipairs(core.event_kinds()) do
+      local names = {}
+      for name in pairs(fields[kind.name]) do names[#names + 1] = name end
+      table.sort(names)
+      print(kind.name, table.concat(names, " "))
+    end
+  ]]
+
+  it("of every kind have the fields that are documented, and no others", function()
+    local folder = support.folder()
+    local out, status = support.script(EVERYTHING, folder .. "cache")
+    support.remove(folder)
+    assert.are.equal(0, status, out)
+    local told = {}
+    for name, fields in out:gmatch "([%w_]+)\t([^\n]*)\n" do told[name] = fields end
+    for _, kind in ipairs(core.event_kinds()) do
+      local fields = {}
+      for name in kind.fields:gmatch "[%w_]+" do
+        if name ~= "ms" then fields[#fields + 1] = name end
+      end
+      table.sort(fields)
+      assert.are.equal(table.concat(fields, " "), told[kind.name], kind.name)
+    end
+  end)
+
   it("tell of a fallback with its record", function()
     local f = sgl.compile(function(x)
       if x:sum():item() > 0 then return x * 2 end

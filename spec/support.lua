@@ -49,7 +49,9 @@ end
 
 -- Runs a script text as a user would; returns output and exit status.
 function M.script(text, args, env)
-  local name = os.tmpname() .. ".lua"
+  local empty = os.tmpname()
+  local name = empty .. ".lua"
+  os.remove(empty)
   local file = assert(io.open(name, "w"))
   file:write(text)
   file:close()

@@ -6,7 +6,8 @@
 -- Rows:  args = { { name, type, text }, … }, opts = { { name, type, default, text }, … }.
 --        A type is tensor number integer string boolean table function module any; "a|b" is
 --        either, "type?" may be nil, "type..." takes what is left as one list. An entry may say
---        within = { least, limit }: a number must then be at least the one and below the other.
+--        within = { least, limit }: a number must then be at least the one and below the other;
+--        usage = text: the hint of an error at it.
 -- Steps: a number of a captured step is accepted where a number or a tensor can stand, and where
 --        the entry says input = true; where only a number can, its value is needed: a break.
 -- Holds: the work gets the positional arguments in order (a rest argument as a list), then, if
@@ -27,10 +28,10 @@ local function is_callable(v)
   return type(meta) == "table" and meta.__call ~= nil
 end
 
--- An object of a class of nn.module, which registers fields; the class itself, a slip for
--- Class(), does not.
+-- An object of a class of nn.module, whose metatable is fixed (versioned.lua); that of the class
+-- itself, a slip for Class(), is not.
 local function is_module(v)
-  return type(v) == "table" and is_callable(v) and getmetatable(v).__newindex ~= nil
+  return type(v) == "table" and is_callable(v) and getmetatable(v).__metatable ~= nil
 end
 
 local CHECKS = {
@@ -100,9 +101,9 @@ local function accept(spec, value)
   return nil
 end
 
-local function wrong_type(full, kind, name, spec, value)
+local function wrong_type(full, kind, row, spec, value)
   core.raise("SGL_EARG", ("%s: %s '%s' must be %s, got %s"):format(
-    full, kind, name, type_words(spec.names), api.describe(value)))
+    full, kind, row[1], type_words(spec.names), api.describe(value)), row.usage)
 end
 
 local function range_words(range, value)
@@ -135,7 +136,7 @@ local function checked(full, kind, row, spec, value)
   if result == nil and core.weak(value) then
     result = accept_weak(full, kind, row, spec, value)
   end
-  if result == nil then wrong_type(full, kind, row[1], spec, value) end
+  if result == nil then wrong_type(full, kind, row, spec, value) end
   if range and type(result) == "number" and not (result >= range[1] and result < range[2]) then
     core.raise("SGL_EARG", ("%s: %s '%s' must be %s, got %s"):format(
       full, kind, row[1], range_words(range, result), api.describe(value)))
@@ -323,9 +324,27 @@ function api.fn(module, name, row, fn)
   return module[name]
 end
 
+-- "sum(…)": a call without its first argument, or with a dot for the colon, lacks an argument.
+local function tensor_usage(name, args)
+  local words = {}
+  for i = 2, #args do words[i - 1] = args[i][1] end
+  local rest = table.concat(words, ", ")
+  return ("%s:%s(%s), with a colon, or sgl.%s(%s%s%s)"):format(args[1][1], name, rest, name,
+    args[1][1], rest ~= "" and ", " or "", rest)
+end
+
+-- Rows of several functions may share an argument.
+local function with_usage(name, args)
+  local list, first = table.move(args, 1, #args, 1, {}), {}
+  for key, value in pairs(args[1]) do first[key] = value end
+  list[1], first.usage = first, tensor_usage(name, args)
+  return list
+end
+
 --- A function on tensors: `sgl.name(t, …)` and `t:name(…)`.
 function api.tensor(name, row, fn)
   register("tensor", "sgl", name, name, row)
+  row.args = with_usage(name, row.args)
   local wrapped = wrap(name, row, fn)
   api.root[name], core.Tensor[name] = wrapped, wrapped
   return wrapped
@@ -354,12 +373,26 @@ end
 --- Is v a class of the library?
 function api.is_class(v) return names[v] ~= nil end
 
---- Puts a checked method into a class; `self` is passed through unchecked.
+-- "model:forward(…)" for nn.Linear:forward.
+local function wrong_self(full, name, value)
+  core.raise("SGL_EARG", ("%s: called on %s"):format(full, api.describe(value)),
+    ("object:%s(…), with a colon"):format(name))
+end
+
+--- A method of a class that is called with an object of that class before anything else.
+function api.bound(class, full, name, fn)
+  return function(self, ...)
+    if not core.is_a(self, class) then wrong_self(full, name, self) end
+    return fn(self, ...)
+  end
+end
+
+--- Puts a checked method into a class.
 function api.method(class, name, row, fn)
   local full = (names[class] or class.__name) .. ":" .. name
   register("method", names[class] or class.__name, name, full, row)
   local check = api.checker(full, row)
-  class[name] = function(self, ...) return fn(self, check(...)) end
+  class[name] = api.bound(class, full, name, function(self, ...) return fn(self, check(...)) end)
   return class[name]
 end
 

@@ -4,13 +4,12 @@
 -- Out:   the error object: the sentence, the source line with the expression marked, the rewrites;
 --        and its record { code, reason, file, line, stack, component, action, fix, path }.
 -- Holds: the source line is read from the file; where that cannot be, it is left out.
+local condition = require "sgl.condition"
 local core = require "sgl.core"
 local guards = require "sgl.guards"
 local path = require "sgl.path"
 
 local breaks = {}
-
-local WORDS = { ["if"] = "then", ["elseif"] = "then", ["while"] = "do", ["until"] = "" }
 
 local KEYWORDS = { ["'if'"] = true, ["'elseif'"] = true, ["'while'"] = true, ["'until'"] = true }
 
@@ -23,47 +22,6 @@ local function line_of(source, file, number)
   for _ = 1, number do text = handle:read "l" end
   handle:close()
   return text and text:gsub("%s+$", "")
-end
-
--- The condition in a line and the word before it: "if", "x:gt(0)", and its first column.
-local function condition(text)
-  for word in pairs(WORDS) do
-    local at, last = text:find("%f[%w_]" .. word .. "%f[^%w_]%s*")
-    if at then
-      local close = WORDS[word]
-      local rest = text:sub(last + 1)
-      local stop = close ~= "" and rest:find("%s+" .. close .. "%f[^%w_]")
-      local expression = (stop and rest:sub(1, stop - 1) or rest):gsub("%s*%-%-.*$", "")
-      if word ~= "if" or not text:find "%f[%w_]elseif%f[^%w_]" then
-        return word, expression, last + 1
-      end
-    end
-  end
-end
-
--- What the source says of a condition: the word, the expression and where it stands.
-local function condition_words(what, text)
-  if what == "'not'" then
-    local _, last, expression = text:find "%f[%w_]not%s+([%w_.:]+%b())"
-    if not last then _, last, expression = text:find "%f[%w_]not%s+([%w_.]+)" end
-    return "'not'", expression, last and last - #expression + 1
-  end
-  local word, expression, column = condition(text)
-  local negated = word and expression:match "^not%s+()"
-  if negated then
-    expression, column = expression:sub(negated), column + negated - 1
-  end
-  if word and not (expression:find "%f[%w_]and%f[^%w_]" or expression:find "%f[%w_]or%f[^%w_]") then
-    return ("'%s'"):format(word), expression, column
-  end
-  local left, operator = text:match "([%w_.:]+%b())%s+%f[%w_](%a+)%f[^%w_]"
-  if operator ~= "and" and operator ~= "or" then
-    left, operator = text:match "([%w_.]+)%s+%f[%w_](%a+)%f[^%w_]"
-  end
-  if operator == "and" or operator == "or" then
-    return ("'%s'"):format(operator), left, text:find(left, 1, true)
-  end
-  return what
 end
 
 -- "(f32[64], from :gt at line 13)"
@@ -132,7 +90,10 @@ local function make(facts)
     what = ("%s by %s through %s"):format(what, called(facts.by), called(facts.through))
   end
   if facts.code == "B-COND" and text then
-    what, expression, column = condition_words(what, text)
+    local here = facts.op_line == facts.line and facts.op_file == facts.file
+    local word
+    word, expression, column = condition.find(text, what, here and facts.op or nil)
+    what = word or what
   end
   if text then
     local shown, cut = text:gsub("^%s+", "")

@@ -268,43 +268,50 @@ local function signature_reason(self, now, places)
   return ("the keys of %s changed"):format(name), name
 end
 
--- The entry whose guards hold, moved to the front; else nil and what changed.
+-- Why the program of an entry cannot run, and the name of what changed; nil: it can.
+local function misfit(entry, walk)
+  local failing = check_guards(entry.guards, walk.leaves)
+  if failing then return guards.reason(entry.guards, failing, entry.names) end
+  if not entry.program then return nil end
+  local fits, number = entry.program:fits(walk.leaves)
+  if fits then return nil end
+  if not number then return "a comparison of sizes comes out otherwise", "a comparison of sizes" end
+  local name = walk.names[number]
+  return ("%s changed from %s"):format(name, math.type(walk.leaves[number]) == "float"
+    and "an integer to a float" or "a float to an integer"), name
+end
+
+-- The entry whose guards hold, moved to the front; else nil, what changed since the last run with
+-- this signature or, for a new one, since the last capture, and the name of that.
 local function find(self, key, walk, count, values)
-  local bucket, reason = self.entries[key], nil
+  local bucket, reason, name = self.entries[key], nil, nil
   if not bucket then
-    local text, name = signature_reason(self, walk.key, places_of(self, count, values))
-    if name then self.changed[name] = (self.changed[name] or 0) + 1 end
-    return nil, text
+    return nil, signature_reason(self, walk.key, places_of(self, count, values))
   end
   for i = 1, #bucket do
     local entry = bucket[i]
-    local failing = check_guards(entry.guards, walk.leaves)
-    local fits, number = true, nil
-    if not failing and entry.program then fits, number = entry.program:fits(walk.leaves) end
-    if not fits then
-      reason = reason or not number and "a comparison of sizes comes out otherwise"
-        or ("%s changed from %s"):format(walk.names[number],
-          math.type(walk.leaves[number]) == "float" and "an integer to a float"
-          or "a float to an integer")
-    elseif not failing then
+    local text, changed = misfit(entry, walk)
+    if not text then
       if i > 1 then table.insert(bucket, 1, table.remove(bucket, i)) end
       return entry
     end
-    reason = reason or failing and guards.reason(entry.guards, failing, entry.names)
+    if not reason then reason, name = text, changed end
   end
   local file, line = core.position()
   events.emit("guard_fail", { name = self.name, reason = reason, file = file, line = line })
-  return nil, reason
+  return nil, reason, name
 end
 
--- Raises when the function was captured too often, and says for what.
-local function check_limit(self)
+-- Raises when the function was captured too often, and says for what; `cause` is why it would be
+-- now.
+local function check_limit(self, cause)
   check_open(self)
   if #self.order <= self.max_recaptures then return end
-  local counts, lines = {}, {}
-  for name, times in pairs(self.changed) do counts[name] = times end
-  for _, entry in ipairs(self.order) do guards.failures(entry.guards, entry.names, counts) end
-  for path, times in pairs(counts) do lines[#lines + 1] = ("%6d  %s"):format(times, path) end
+  local lines = {}
+  for name, times in pairs(self.changed) do
+    lines[#lines + 1] = ("%6d  %s"):format(times + (name == cause and 1 or 0), name)
+  end
+  if cause and not self.changed[cause] then lines[#lines + 1] = ("%6d  %s"):format(1, cause) end
   table.sort(lines, function(a, b) return a > b end)
   raise("SGL_ESTATE", ("compile: %s was captured %d times; at most %d re-captures are allowed")
     :format(self.name, #self.order, self.max_recaptures),
@@ -341,12 +348,13 @@ function Compiled:__call(...)
   local count, values, started = select("#", ...), { ... }, clock()
   local entry, walk
   repeat
-    local key, plans, reason
+    local key, plans, reason, cause
     key, walk, plans = flatten_arguments(self, count, values)
-    entry, reason = find(self, key, walk, count, values)
+    entry, reason, cause = find(self, key, walk, count, values)
     if not entry then
-      check_limit(self)
+      check_limit(self, cause)
       entry = dynamic.capture(capture_or_break, self, key, walk, plans, reason)
+      if entry and cause then self.changed[cause] = (self.changed[cause] or 0) + 1 end
       self.last_parts, self.last_places = walk.key, places_of(self, count, values)
     end
   until entry
@@ -455,6 +463,11 @@ end
 
 api.strict(Compiled, "a compiled function", { "name" })
 
+-- Options that may be changed later; every other field is made with the object.
+local CHANGED = { "fullgraph", "max_recaptures", "strict" }
+
+function Compiled:__newindex(key) api.no_field(tostring(self), CHANGED, key) end
+
 api.fn(api.root, "compile", {
   doc = "Makes a function one program for each signature of its arguments. It is called once "
     .. "for each to record what it does, and again when a Lua value that it read has changed. "
@@ -484,7 +497,7 @@ api.fn(api.root, "compile", {
     fullgraph = o.fullgraph, strict = o.strict, effects = o.effects,
     max_recaptures = o.max_recaptures, seconds = 0, broken_seconds = 0, segments = 0,
     reads = 0,
-    dynamic = dynamic.new(o) or false, latest = false, last_parts = false,
+    dynamic = dynamic.new(o) or false, latest = false, last_parts = false, last_places = false,
   }, Compiled)
   return coverage.note(self)
 end)

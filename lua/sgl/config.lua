@@ -46,8 +46,14 @@ local function knob_of(name)
   end
 end
 
+local function no_name(name, file, line)
+  raise("SGL_EKNOB", ("%s is no name of a setting"):format(api.describe(name)),
+    "such as threads, a string", file, line)
+end
+
 -- The value as a user of the command line would write it: 2.0 is 2. In a file, with its line.
 local function as_text(name, value, file, line)
+  if type(name) ~= "string" then no_name(name, file, line) end
   local knob, text = knob_of(name), nil
   if type(value) == "table" and knob and knob.type == "set" then
     text = list_text(value)
@@ -83,16 +89,33 @@ local function load_yaml(text, file)
   end
 end
 
--- What a Lua file may use; to write any other global is to set a setting.
-local GIVEN = { env = os.getenv, math = math, string = string, table = table,
-                tonumber = tonumber, tostring = tostring, ipairs = ipairs, pairs = pairs }
+-- What a Lua file may use; to write any other global is to set a setting. The libraries are copies:
+-- what a file does to them is not done to the program's.
+local function given()
+  local values = { env = os.getenv, tonumber = tonumber, tostring = tostring, ipairs = ipairs,
+                   pairs = pairs }
+  for name, library in pairs { math = math, string = string, table = table } do
+    values[name] = {}
+    for key, value in pairs(library) do values[name][key] = value end
+  end
+  return values
+end
 
 local function load_lua(text, file)
-  local function line_of_caller() return debug.getinfo(3, "l").currentline end
+  -- Of the file's innermost frame: C functions such as table.insert may be between.
+  local function line_of_caller()
+    local level, info = 1, nil
+    repeat
+      level = level + 1
+      info = debug.getinfo(level, "Sl")
+    until not info or info.source == "@" .. file
+    return info and info.currentline or 0
+  end
+  local values = given()
   local env = setmetatable({}, {
     __index = function(_, name)
-      if GIVEN[name] then return GIVEN[name] end
-      raise("SGL_EKNOB", ("'%s' is not known in a configuration file"):format(name),
+      if values[name] then return values[name] end
+      raise("SGL_EKNOB", ("'%s' is not known in a configuration file"):format(tostring(name)),
         "lines of the form `name = value` set settings; env \"NAME\" reads the environment", file,
         line_of_caller())
     end,
@@ -117,11 +140,9 @@ local function find_file()
   local named = core.knob "config"
   if named ~= "" then return named end
   for _, file in ipairs(FILES) do
-    local there = io.open(file)
-    if there then
-      there:close()
-      return file
-    end
+    local there, message, code = core.there(file)
+    if there then return file end
+    if message then raise(code, message, "it is read where it stands in the current folder") end
   end
 end
 
@@ -135,6 +156,12 @@ api.fn(config, "preset", {
   if name then core.knob("preset", name) end
   return core.knob "preset"
 end)
+
+-- Both a setting and a function: what is read can be called, and prints as the value.
+local preset = setmetatable({}, {
+  __call = function(_, ...) return config.preset(...) end,
+  __tostring = function() return core.knob "preset" end,
+})
 
 api.fn(config, "from", {
   doc = "Where a setting's value came from: default, file, environment, flag, program, or a preset "
@@ -166,8 +193,12 @@ local file = find_file()
 if file then load_file(file) end
 
 api.root.config = setmetatable({}, {
-  __index = function(_, name) return rawget(config, name) or core.knob(name) end,
+  __index = function(_, name)
+    if type(name) ~= "string" then no_name(name) end
+    return name == "preset" and preset or rawget(config, name) or core.knob(name)
+  end,
   __newindex = function(_, name, value)
+    if type(name) ~= "string" then no_name(name) end
     if value == nil then raise("SGL_EKNOB", ("%s: no value"):format(name)) end
     if name == "config" then
       raise("SGL_EKNOB", "config: the file is read when sgl is loaded",

@@ -78,14 +78,16 @@ local function value_words(v)
   return "a " .. type(v)
 end
 
---- What guard `number` says now. `names` gives names of objects that came as arguments.
+--- What guard `number` says now, and the place it is about. `names` gives names of objects that
+--- came as arguments.
 function guards.reason(held, number, names)
   local list = core.guards_list(held)
   local from, g = reached_from(list), list[number]
   names = names or {}
   if g.kind == "history" then
-    return ("the history of %s, from which the gradient at %s goes back to %s, changed"):format(
-      called(g.through, from, names), g.position, called(g.by, from, names))
+    local path = "the history of " .. called(g.through, from, names)
+    return ("%s, from which the gradient at %s goes back to %s, changed"):format(path, g.position,
+      called(g.by, from, names)), path
   end
   local now = core.guards_now(held, number)
   local before, after = value_words(g.value), value_words(now)
@@ -95,21 +97,8 @@ function guards.reason(held, number, names)
   elseif before == after then
     change = "is another " .. (type(now) == "function" and "function" or before:gsub("^an? ", ""))
   end
-  return path_of(g, from, names, 1) .. " " .. change
-end
-
---- The guards that failed: { path -> times }, added to `counts`.
-function guards.failures(held, names, counts)
-  local list = core.guards_list(held)
-  local from = reached_from(list)
-  for _, g in ipairs(list) do
-    if g.failures > 0 then
-      local path = g.kind == "history" and "the history of " .. called(g.through, from, names or {})
-        or path_of(g, from, names or {}, 1)
-      counts[path] = (counts[path] or 0) + g.failures
-    end
-  end
-  return counts
+  local path = path_of(g, from, names, 1)
+  return path .. " " .. change, path
 end
 
 --- The path of an object that the step read, or nil: "hidden.cache[3]", "upvalue" before it when

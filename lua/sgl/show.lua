@@ -159,6 +159,10 @@ function show.text(t)
   return table.concat(lines, "\n")
 end
 
-core.Tensor.show = show.text
+function core.Tensor.show(t)
+  if core.is_tensor(t) then return show.text(t) end
+  core.raise("SGL_EARG", ("show: a tensor is needed, got %s"):format(api.describe(t)),
+    "t:show(), with a colon")
+end
 
 return show

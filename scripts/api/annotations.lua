@@ -42,6 +42,8 @@ local EXTRA = {
     .. "---@operator len: integer\n",
 }
 
+local KNOB_TYPES = { integer = "integer", text = "string", set = "string|table" }
+
 local TYPES = { tensor = "sgl.Tensor", module = "sgl.nn.Module", ["function"] = "function" }
 
 -- How the returns of a row begin, and the types that says. The first that fits counts.
@@ -227,7 +229,7 @@ end
 local function settings()
   local lines = { "---@class sgl.config\n" }
   for _, knob in ipairs(core.knobs()) do
-    local type = knob.values and knob.values:gsub("%S+", '"%0"'):gsub(" ", "|") or "integer"
+    local type = KNOB_TYPES[knob.type] or knob.values:gsub("%S+", '"%0"'):gsub(" ", "|")
     lines[#lines + 1] = ("---@field %s %s %s\n"):format(knob.name, type, knob.help)
   end
   return table.concat(lines)

@@ -28,7 +28,10 @@ local FILE = [[
 
 The first of these that is there: what `--config` or `SGL_CONFIG` names, `sgl.yaml`,
 `sgl.config.lua`; the last two in the current folder. A file that is named and not there is an
-error. YAML (read by libyaml, package `libyaml-0-2`) takes names with values, and lists for sets:
+error; so is one that is there and cannot be read, or a folder or a pipe in its place. A path that
+begins with `~/` is in the folder that `HOME` names.
+
+YAML (read by libyaml, package `libyaml-0-2`) takes names with values, and lists for sets:
 
 ```yaml
 preset: prod
@@ -36,8 +39,8 @@ threads: 4
 enable: [cpu, cache, compile]
 ```
 
-A Lua file sets globals. It sees nothing but `env "NAME"` (the environment), `math`, `string`,
-`table` and a few functions:
+A Lua file sets globals. It sees nothing but `env "NAME"` (the environment), copies of `math`,
+`string` and `table`, and a few functions:
 
 ```
 threads = tonumber(env "SLURM_CPUS_PER_TASK" or 2)
@@ -56,7 +59,9 @@ tensor compiles anew; without `disk` nothing is read from or written to the fold
 
 ## Presets
 
-`sgl.config.preset "prod"`, or the setting `preset` in any of the other places, sets:
+`sgl.config.preset "prod"`, or the setting `preset` in any of the other places, sets what the table
+says. `sgl.config.preset` is a function, which prints as the preset; to compare, call it:
+`sgl.config.preset() == "prod"`.
 ]]
 
 local RANGES = {

@@ -40,7 +40,7 @@ theirs.
 | `t[{ { 1, 3 }, {} }]` | a range, both ends included, and a whole dim |
 | `t[{ { 1, -1, 2 } }]` | a range with a step; a negative step goes backwards |
 | `t[{ "...", 1 }]` | `"..."` stands for the dims between |
-| `t[{ {}, index }]`, `t[index]` | positions from a tensor of integers, which count from 0 |
+| `t[{ {}, index }]`, `t[index]` | positions from a tensor of integers, from 0; others are errors |
 | `t[mask]` | the elements where a bool tensor is true; reading is not possible inside sgl.compile |
 ]]
 

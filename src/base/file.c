@@ -79,6 +79,16 @@ static int finish(Buffer *b, int status, char **data, size_t *n)
     return SGL_OK;
 }
 
+int base_file_there(const char *path, Err *e)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0) return errno == ENOENT ? 0 : system_error(e, path, "read");
+    if (stat(path, &st) != 0) return system_error(e, path, "read");
+    if (S_ISREG(st.st_mode)) return 1;
+    return base_err_set(e, SGL_EFILE, "%s: cannot read: not a file but a %s", path,
+                        S_ISDIR(st.st_mode) ? "folder" : "pipe or device");
+}
+
 int base_file_read(const char *path, char **data, size_t *n, Err *e)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);

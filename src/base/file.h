@@ -9,6 +9,9 @@
 #include <stdint.h>
 #include "base/err.h"
 
+/* Is there a file of this name that can be read to its end? 1, or 0 where nothing is; what is there
+ * and is no regular file, or cannot be reached, is an error. */
+int base_file_there(const char *path, Err *e);
 /* Reads a file whole; *data is the caller's (base_mem_free) and has a 0 behind its last byte. */
 int base_file_read(const char *path, char **data, size_t *n, Err *e);
 /* The same, and unpacks gzip when the content starts with its magic number. A truncated or

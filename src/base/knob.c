@@ -16,6 +16,10 @@ enum { NAME_MAX_BYTES = 64 };
 static const char SEPARATORS[] = " ,";
 static const char PREFIX[] = "SGL_"; /* of environment variables */
 
+/* What the specs and benchmarks read, without the prefix: no slips, however near a setting. */
+static const char *const OTHERS[] = {"bench_seconds", "exe",  "fuzz",
+                                     "graphs",        "seed", "spec_scale"};
+
 extern char **environ;
 
 /* Parses `text`; `shown` is the name in messages. */
@@ -156,12 +160,33 @@ static int set_set(Knobs *k, KnobId id, const char *shown, const char *text, Err
     return SGL_OK;
 }
 
+/* All texts are paths. A shell puts the home folder for ~ only where a word begins with it, and
+ * files and programs have no shell. *home is "" where the path does not begin so. */
+static int find_home(const char *shown, const char *text, const char **home, Err *e)
+{
+    *home = "";
+    if (*text != '~') return SGL_OK;
+    if (text[1] && text[1] != '/')
+        return base_err_set(e, SGL_EKNOB, "%s: only '~/' stands for a home folder, got '%s'", shown,
+                            text);
+    *home = getenv("HOME");
+    if (*home && **home) return SGL_OK;
+    return base_err_set(e, SGL_EKNOB, "%s: '%s' needs the variable HOME, which is not set", shown,
+                        text);
+}
+
 static int set_text(Knobs *k, KnobId id, const char *shown, const char *text, Err *e)
 {
-    size_t n = strlen(text);
+    const char *home;
+    if (find_home(shown, text, &home, e) < 0) return e->code;
+    const char *rest = *home ? text + 1 : text;
+    size_t before = strlen(home), after = strlen(rest), n = before + after;
     char *copy = n ? base_mem_alloc(n + 1) : NULL;
     if (n && !copy) return base_err_set(e, SGL_ENOMEM, "%s: out of memory for a text", shown);
-    if (copy) memcpy(copy, text, n + 1);
+    if (copy) {
+        memcpy(copy, home, before);
+        memcpy(copy + before, rest, after + 1);
+    }
     base_mem_free(k->text[id]);
     k->text[id] = copy;
     k->value[id]++;
@@ -260,6 +285,8 @@ static int check_slip(const char *variable, Err *e)
         names[id] = KNOBS[id].name;
         if (strcmp(name, names[id]) == 0) return SGL_OK;
     }
+    for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++)
+        if (strcmp(name, OTHERS[i]) == 0) return SGL_OK;
     near = base_str_nearest(name, names, KNOB_COUNT);
     if (!near) return SGL_OK;
     environment_name(meant, near);

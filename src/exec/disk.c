@@ -104,6 +104,22 @@ static void remove_damaged(Ctx *cx, const char *path, const char *reason)
     obs_event(cx, OBS_cache_damaged, -1, OBS_TEXT("path", path), OBS_TEXT("reason", reason));
 }
 
+/* The first line of an entry; the length of the line. */
+static int put_head(char *to, uint64_t sum, size_t key_bytes, size_t body_bytes)
+{
+    return snprintf(to, HEAD_MAX, "sgl program 1 %016llx %zu %zu\n", (unsigned long long)sum,
+                    key_bytes, body_bytes);
+}
+
+/* Other spellings of the same numbers, such as capitals, are nothing that is written here. */
+static bool is_head(const char *file, size_t bytes, uint64_t sum, size_t key_bytes,
+                    size_t body_bytes)
+{
+    char head[HEAD_MAX];
+    size_t n = (size_t)put_head(head, sum, key_bytes, body_bytes);
+    return n <= bytes && memcmp(file, head, n) == 0;
+}
+
 /* The body inside the file's bytes, or NULL with the reason; no reason: another key's entry. */
 static const char *find_body(const char *file, size_t bytes, const void *key, size_t n,
                              size_t *size, const char **reason)
@@ -113,7 +129,8 @@ static const char *find_body(const char *file, size_t bytes, const void *key, si
     *reason = "not an entry";
     if (sscanf(file, "sgl program 1 %16llx %llu %llu%n", &sum, &key_bytes, &body_bytes, &head) != 3)
         return NULL;
-    if (head == 0 || head > HEAD_MAX || file[head++] != '\n') return NULL;
+    if (!is_head(file, bytes, sum, (size_t)key_bytes, (size_t)body_bytes)) return NULL;
+    head++; /* the end of the line */
     *reason = "of another length than it says";
     if (key_bytes > bytes || body_bytes > bytes ||
         (size_t)head + (size_t)key_bytes + (size_t)body_bytes != bytes)
@@ -246,14 +263,13 @@ void exec_disk_trim(Ctx *cx, int64_t limit)
 
 void exec_disk_write(Ctx *cx, const void *key, size_t n, const void *body, size_t size)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX], head[HEAD_MAX];
     Str file = {0};
     Err e = {0};
     if (!entry_path(cx, key, n, path)) return;
     Disk *d = disk_of(cx);
     int64_t limit = cx->knobs.value[KNOB_cache_size_limit];
-    base_str_fmt(&file, "sgl program 1 %016llx %zu %zu\n",
-                 (unsigned long long)checksum(key, n, body, size), n, size);
+    base_str_add(&file, head, (size_t)put_head(head, checksum(key, n, body, size), n, size));
     base_str_add(&file, key, n);
     base_str_add(&file, body, size);
     bool fits = !file.failed && (int64_t)file.n <= limit && make_folder(d->folder);

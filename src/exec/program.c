@@ -110,6 +110,30 @@ static int allocate(Program *p)
     return p->buffers && p->kept ? SGL_OK : out_of_memory(p);
 }
 
+/* Bytes that a loop keeps for its gradient: what is stacked of each of its `max` steps. */
+static int64_t kept_bytes(const Node *n)
+{
+    if (n->op != OP_loop || ir_control(n).out < ir_control(n).saved) return 0;
+    int64_t count = ir_count(n);
+    return count < 0 ? 0 : count * (int64_t)DTYPES[n->dtype].bytes;
+}
+
+/* Where memory ran out and a loop keeps its steps: that one, and what to do. */
+static int blame_loop(const Program *p)
+{
+    const Graph *g = p->schedule->graph;
+    const Node *most = NULL;
+    for (int i = 0; i < g->nodes.n; i++)
+        if (kept_bytes(g->nodes.at[i]) > (most ? kept_bytes(most) : 0)) most = g->nodes.at[i];
+    if (!most) return SGL_ENOMEM;
+    SrcPos at = base_src_pos(p->cx, most->src);
+    base_err_hint(&p->cx->err,
+                  "the gradient of the loop at %s:%d keeps each of `max` = %lld steps: give a "
+                  "smaller max",
+                  at.file, at.line, (long long)ir_control(most).length);
+    return SGL_ENOMEM;
+}
+
 /* Takes the workspace: the arena, behind it what the backend needs. exec_workspace_give ends it. */
 static int enter(Program *p)
 {
@@ -118,7 +142,7 @@ static int enter(Program *p)
     if (own == SIZE_MAX) return p->cx->err.code;
     p->needs = s->arena_bytes + own;
     char *at = exec_workspace_take(p->cx, p->needs);
-    if (!at) return SGL_ENOMEM;
+    if (!at) return blame_loop(p);
     if (at == p->memory) return SGL_OK;
     p->memory = at;
     for (int b = 0; b < s->buffers.n; b++)

@@ -1,21 +1,78 @@
 /* args.c: arguments from Lua, checked, with errors in the user's terms; shapes for messages.
  */
+#include <string.h>
 #include "host/dim.h"
 #include "host/guard.h"
 #include "host/number.h"
 #include "host/tensor.h"
 #include "ir/check.h"
 
+enum { MOST_CLASSES = 32 }; /* above an object */
+
 const char *host_kind(lua_State *L, int arg)
 {
     const Tensor *t = luaL_testudata(L, arg, "sgl.tensor");
     if (t && t->weak) return lua_pushstring(L, host_number_kind(t));
+    if (lua_isnone(L, arg)) return "nothing";
     if (luaL_getmetafield(L, arg, "__name") != LUA_TSTRING) {
         const char *name = lua_typename(L, lua_type(L, arg));
         return name[0] == 'n' && name[1] == 'i' ? name : lua_pushfstring(L, "a %s", name);
     }
     return lua_pushfstring(L, "a %s", lua_tostring(L, -1));
 }
+
+void *host_check_self(lua_State *L, const char *class)
+{
+    lua_Debug ar;
+    void *self = luaL_testudata(L, 1, class);
+    if (self) return self;
+    const char *kind = strchr(class, '.') + 1, *got = host_kind(L, 1);
+    const char *name = lua_getstack(L, 0, &ar) && lua_getinfo(L, "n", &ar) ? ar.name : NULL;
+    if (!name || !*name) name = "method"; /* called by C, such as pcall */
+    const char *hint = lua_pushfstring(L, "%s:%s(…), with a colon", kind, name);
+    host_raise(L, SGL_EARG, hint, "%s: a method of a %s, called on %s", name, kind, got);
+    return NULL;
+}
+
+const char *host_colon_hint(lua_State *L)
+{
+    lua_Debug ar;
+    if (!lua_getstack(L, 0, &ar) || !lua_getinfo(L, "n", &ar) || !ar.name) return NULL;
+    if (strcmp(ar.namewhat, "method") != 0 && strcmp(ar.namewhat, "field") != 0) return NULL;
+    if (lua_getfield(L, LUA_REGISTRYINDEX, "sgl.core") != LUA_TTABLE) return NULL;
+    lua_getfield(L, -1, "Tensor");
+    lua_pushstring(L, ar.name);
+    if (lua_rawget(L, -2) == LUA_TNIL) return NULL;
+    return lua_pushfstring(L, "t:%s(…), with a colon", ar.name);
+}
+
+/* Is `class` the metatable of the object at `at`, or a table that its fields come from? */
+static bool is_a(lua_State *L, int at, int class)
+{
+    bool found = false;
+    luaL_checkstack(L, 4, "classes");
+    lua_pushvalue(L, at);
+    for (int depth = 0; !found && depth < MOST_CLASSES && lua_getmetatable(L, -1); depth++) {
+        lua_pushliteral(L, "__index");
+        lua_rawget(L, -2);
+        found = lua_rawequal(L, -1, class) || lua_rawequal(L, -2, class);
+        if (!lua_istable(L, -1)) break;
+        lua_replace(L, -3);
+        lua_pop(L, 1);
+    }
+    return found;
+}
+
+/* core.is_a(object, class) -> boolean */
+static int object_is_a(lua_State *L)
+{
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 2);
+    lua_pushboolean(L, lua_type(L, 1) != LUA_TSTRING && is_a(L, 1, 2));
+    return 1;
+}
+
+const luaL_Reg HOST_ARGS[] = {{"is_a", object_is_a}, {NULL, NULL}};
 
 /* Lists no more names than can be read at a glance. */
 enum { MOST_LISTED = 16 };

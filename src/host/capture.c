@@ -86,6 +86,7 @@ const CapturedArg *host_capture_argument(const Capture *c, const Tensor *t)
 static void watch_begin(lua_State *L, Host *h, Capture *c)
 {
     c->span = obs_span_begin(h->cx);
+    h->recording++;
     c->backend = exec_backend_chosen(h->cx);
     c->before = exec_lifecycle_state(h->cx, c->backend);
     if (c->before != BACKEND_CAPTURING) exec_lifecycle_move(h->cx, c->backend, BACKEND_CAPTURING);
@@ -99,7 +100,8 @@ static void watch_end(lua_State *L, Capture *c)
 {
     Ctx *cx = c->host->cx;
     if (!c->span.id) return;
-    if (exec_lifecycle_state(cx, c->backend) == BACKEND_CAPTURING)
+    c->host->recording--;
+    if (exec_lifecycle_state(cx, c->backend) == BACKEND_CAPTURING && c->before != BACKEND_CAPTURING)
         exec_lifecycle_move(cx, c->backend, c->before);
     obs_span_end(cx, &c->span);
     host_events_flush(L, c->host);

@@ -26,9 +26,16 @@ static int box_gc(lua_State *L)
     return 0;
 }
 
+/* g:close(), as often as one likes */
+static int graph_close(lua_State *L)
+{
+    host_check_self(L, "sgl.graph");
+    return box_gc(L);
+}
+
 GraphBox *host_graph_check(lua_State *L)
 {
-    GraphBox *b = luaL_checkudata(L, 1, "sgl.graph");
+    GraphBox *b = host_check_self(L, "sgl.graph");
     if (!b->graph) host_raise(L, SGL_ECLOSED, NULL, "the graph is closed");
     return b;
 }
@@ -55,7 +62,7 @@ static int graph_show(lua_State *L)
 
 static int graph_tostring(lua_State *L)
 {
-    const GraphBox *b = luaL_checkudata(L, 1, "sgl.graph");
+    const GraphBox *b = host_check_self(L, "sgl.graph");
     lua_settop(L, 1);
     if (b->graph) return graph_show(L);
     lua_pushliteral(L, "closed graph");
@@ -319,7 +326,7 @@ static const luaL_Reg GRAPH_METHODS[] = {
     {"pass", graph_pass},
     {"grad", graph_grad},
     {"blocks", graph_blocks},
-    {"close", box_gc},
+    {"close", graph_close},
     {NULL, NULL},
 };
 

@@ -46,13 +46,27 @@ const Node *host_graph_node(lua_State *L, const Graph *g, int arg)
     return NULL;
 }
 
+static void wrong_count(lua_State *L, const Graph *g, int got, const char *what)
+{
+    Str *missing = host_text(L);
+    for (int i = got; i < g->inputs.n; i++) {
+        const char *name = g->inputs.at[i].name;
+        base_str_fmt(missing, "%s%d", i == got ? "missing: input " : ", ", i + 1);
+        if (name && *name) base_str_fmt(missing, " '%s'", name);
+        base_str_put(missing, " ");
+        ir_type_text(g->inputs.at[i].node, missing);
+    }
+    host_text_push(L, missing);
+    host_raise(L, SGL_EARG, lua_tostring(L, -1), "%s: the graph has %d input%s, got %d", what,
+               g->inputs.n, g->inputs.n == 1 ? "" : "s", got);
+}
+
 /* The values of the tensors in the list at 2, one for each input. */
 static Tensor **input_tensors(lua_State *L, Host *h, const Graph *g, const char *what)
 {
-    int n;
-    Tensor **list = host_tensor_list(L, h, 2, what, &n);
-    if (n != g->inputs.n)
-        host_raise(L, SGL_EARG, NULL, "%s: the graph has %d inputs, got %d", what, g->inputs.n, n);
+    int n = 0;
+    Tensor **list = lua_isnoneornil(L, 2) ? NULL : host_tensor_list(L, h, 2, what, &n);
+    if (n != g->inputs.n) wrong_count(L, g, n, what);
     base_err_clear(&h->cx->err);
     if (host_realise(h, n, list) < 0) host_throw(L, h);
     return list;

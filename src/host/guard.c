@@ -30,7 +30,6 @@ struct Guards {
     Map known;   /* hash of a place: guard + 1; dropped when done */
     VEC(Guard) fast, slow;
     VEC(History *) histories;
-    VEC(int) failures; /* by guard, fast ones first: how often each failed */
     int slots;
     uint64_t version; /* of all objects when the slow ones were last found to hold */
     bool done;
@@ -49,7 +48,6 @@ static int guards_gc(lua_State *L)
     vec_free(&g->slow);
     for (int i = 0; i < g->histories.n; i++) host_history_free(g->histories.at[i]);
     vec_free(&g->histories);
-    vec_free(&g->failures);
     lua_pushnil(L); /* the anchor, if the capture failed before it was on */
     lua_rawsetp(L, LUA_REGISTRYINDEX, g);
     return 0;
@@ -298,9 +296,6 @@ void host_guards_done(lua_State *L, Guards *g, bool settle)
         lua_rawgetp(L, LUA_REGISTRYINDEX, g);
         drop_failing(L, g);
     }
-    int n = host_guards_count(g) + g->histories.n;
-    if (!vec_reserve(&g->failures, n + 1)) no_memory(L);
-    while (g->failures.n < n) g->failures.at[g->failures.n++] = 0;
     base_map_free(&g->slot_of);
     base_map_free(&g->known);
     g->done = true;
@@ -354,7 +349,6 @@ static int guards_check(lua_State *L)
         if (failing < 0) return 0;
         failing += host_guards_count(g);
     }
-    g->failures.at[failing]++;
     lua_pushinteger(L, failing + 1);
     return 1;
 }
@@ -369,12 +363,6 @@ static const Guard *guard_at(const Guards *g, int i)
 static const char *const KIND_NAMES[] = {"field",     "upvalue", "length",
                                          "metatable", "keys",    "values"};
 
-static void put_failures(lua_State *L, const Guards *g, int i)
-{
-    lua_pushinteger(L, i < g->failures.n ? g->failures.at[i] : 0);
-    lua_setfield(L, -2, "failures");
-}
-
 /* Puts the histories behind the guards in the list at 3; the anchor is at 2. */
 static void list_histories(lua_State *L, const Guards *g)
 {
@@ -382,16 +370,14 @@ static void list_histories(lua_State *L, const Guards *g)
         lua_rawgeti(L, 2, host_history_slot(g->histories.at[i]));
         lua_newtable(L);
         host_history_put(L, g->host, g->histories.at[i], lua_gettop(L) - 1);
-        put_failures(L, g, n + i);
         lua_rawseti(L, 3, n + i + 1);
         lua_pop(L, 1);
     }
 }
 
-/* core.guards_list(guards) -> list of { kind, container, key, name, value, failures }; name is that
- * of an upvalue. A history is { kind, position, by, through, failures }: the gradient at that
- * position by one tensor misses what another was before; each is a name or a tensor. While they are
- * being made, none has failed. */
+/* core.guards_list(guards) -> list of { kind, container, key, name, value }; name is that of an
+ * upvalue. A history is { kind, position, by, through }: the gradient at that position by one
+ * tensor misses what another was before; each is a name or a tensor. */
 static int guards_list(lua_State *L)
 {
     const Guards *g = luaL_checkudata(L, 1, CLASS);
@@ -417,7 +403,6 @@ static int guards_list(lua_State *L)
         lua_setfield(L, 4, "container");
         lua_rawgeti(L, 2, q->value_slot);
         lua_setfield(L, 4, "value");
-        put_failures(L, g, i);
         lua_rawseti(L, 3, i + 1);
     }
     list_histories(L, g);

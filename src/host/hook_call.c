@@ -226,7 +226,7 @@ void host_hook_call(lua_State *L, lua_Debug *ar, Watch *w)
     Purity purity = host_purity_of(w->host, lua_tocfunction(L, function), &name);
     if (is_own(L, w, function)) {
         if (name) host_hook_refuse(L, ar, w, BREAK_CALL, name);
-        read_arguments(L, w, f, ar->ntransfer);
+        if (purity != C_PURE) read_arguments(L, w, f, ar->ntransfer);
         return;
     }
     if (f && !f->library) {

@@ -27,6 +27,7 @@ typedef struct Host {
     Owned owned;             /* head of the ring of handles */
     struct Trace *pending;   /* operations recorded outside a capture; NULL: none */
     struct Capture *capture; /* the capture that is on; NULL: none */
+    int recording;           /* captures under way; one is until it is a program or failed */
     struct Cache *cache;     /* programs */
     bool cache_warned;       /* of programs that are made again and again */
     struct Events *events;   /* on their way to Lua's callbacks */
@@ -66,6 +67,11 @@ const char *host_plain_name(const char *file); /* without "./" */
 
 /* args.c: `what` begins the message, such as the name of the op. */
 const char *host_kind(lua_State *L, int arg);                 /* "a tensor", "nil" …; pushes */
+/* The object of class "sgl.graph" … that a method was called on; raises where a dot stood for the
+ * colon. */
+void *host_check_self(lua_State *L, const char *class);
+/* For an error at an argument of a method of tensors, called by its name; pushes it. Else NULL. */
+const char *host_colon_hint(lua_State *L);
 Dtype host_check_dtype(lua_State *L, int arg, int otherwise); /* for nil; -1: not allowed */
 /* Raises: what is not among the names that there are, with the nearest of them. */
 int host_unknown(lua_State *L, const char *what, const char *all, const char *name,
@@ -81,10 +87,10 @@ void host_push_dims(lua_State *L, int rank, const int64_t *dims);
 void host_push_type(lua_State *L, const Shape *s); /* "f32[2, 3]" */
 
 /* The functions of sgl.core, by the file that holds them; core.c puts them together. */
-extern const luaL_Reg HOST_ERROR[], HOST_MAKE[], HOST_READ[], HOST_APPLY[], HOST_GRAD[], HOST_RNG[],
-    HOST_CAPTURE[], HOST_CONTROL[], HOST_EFFECT[], HOST_GRAPH[], HOST_INFO[], HOST_TABLES[],
-    HOST_IO[], HOST_GUARD[], HOST_BREAK[], HOST_KNOBS[], HOST_EVENTS[], HOST_CACHE[], HOST_DIM[],
-    HOST_RESULT[];
+extern const luaL_Reg HOST_ERROR[], HOST_ARGS[], HOST_MAKE[], HOST_READ[], HOST_APPLY[],
+    HOST_GRAD[], HOST_RNG[], HOST_CAPTURE[], HOST_CONTROL[], HOST_EFFECT[], HOST_GRAPH[],
+    HOST_INFO[], HOST_TABLES[], HOST_IO[], HOST_GUARD[], HOST_BREAK[], HOST_KNOBS[], HOST_EVENTS[],
+    HOST_CACHE[], HOST_DIM[], HOST_RESULT[];
 extern const luaL_Reg HOST_TENSOR_META[], HOST_TENSOR_METHODS[], HOST_READ_METHODS[];
 void host_open_error(lua_State *L); /* the host is on the top */
 void host_open_ops(lua_State *L); /* (methods, metatable, host): adds the operators */

@@ -59,6 +59,16 @@ static int read_file(lua_State *L)
     return 1;
 }
 
+/* core.there(path) -> boolean: a regular file is there; or nil, message, code */
+static int file_there(lua_State *L)
+{
+    Err e = {0};
+    int there = base_file_there(luaL_checkstring(L, 1), &e);
+    if (there < 0) return host_fail(L, &e);
+    lua_pushboolean(L, there);
+    return 1;
+}
+
 /* core.write(path, string) -> true; a reader sees the old file or the new one */
 static int write_file(lua_State *L)
 {
@@ -233,6 +243,7 @@ static int read_yaml(lua_State *L)
 
 const luaL_Reg HOST_IO[] = {
     {"read", read_file},
+    {"there", file_there},
     {"write", write_file},
     {"csv", read_csv},
     {"idx", read_idx},

@@ -106,9 +106,18 @@ static int find(lua_State *L, Host *h, int arg)
     return id < 0 ? host_throw(L, h) : id;
 }
 
+/* A hook of a capture may set what it likes but the backend that the capture is for. */
+static void check_backend_free(lua_State *L, Host *h, int id)
+{
+    if (!h->recording || (id != KNOB_enable && id != KNOB_backend)) return;
+    host_raise(L, SGL_ESTATE, "set it before or after the call of the compiled function",
+               "%s: not while a step is captured", KNOBS[id].name);
+}
+
 static void put(lua_State *L, Host *h, int id, KnobFrom from, const char *shown, const char *text)
 {
     int64_t before[KNOB_COUNT];
+    check_backend_free(L, h, id);
     memcpy(before, h->cx->knobs.value, sizeof before);
     if (base_knob_put(&h->cx->knobs, (KnobId)id, from, shown, text, &h->cx->err) < 0)
         host_throw(L, h);

@@ -13,6 +13,8 @@
 
 #define VERSION_TEXT "sgl " HOST_VERSION "  " LUA_RELEASE
 
+enum { NAME_MAX_BYTES = 64 }; /* of a setting */
+
 static const char *program = "sgl";
 
 /* What the options before the script ask for; the actions among them run later, in order. */
@@ -59,12 +61,24 @@ static void print_help(void)
                KNOBS[k].values ? "]" : "", KNOBS[k].def);
 }
 
+/* --name or --name=value: the name alone is what is not known. */
+static void bad_setting(const char *option)
+{
+    char name[NAME_MAX_BYTES];
+    const char *names[KNOB_COUNT];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(option + 2, "="), option + 2);
+    for (int k = 0; k < KNOB_COUNT; k++) names[k] = KNOBS[k].name;
+    const char *near = base_str_nearest(name, names, KNOB_COUNT);
+    fprintf(stderr, "%s: unrecognized option '--%s'%s%s%s\n  settings:", program, name,
+            near ? " (did you mean --" : "", near ? near : "", near ? "?)" : "");
+    for (int k = 0; k < KNOB_COUNT; k++) fprintf(stderr, "%s %s", k ? "," : "", names[k]);
+    fputc('\n', stderr);
+}
+
 static void bad_option(const char *option)
 {
-    Err e = {0};
     bool bare = (option[1] == 'e' || option[1] == 'l') && !option[2];
-    if (option[1] == '-') base_knob_find(option + 2, &e);
-    if (e.code) fprintf(stderr, "%s: %s\n", program, e.text);
+    if (option[1] == '-') bad_setting(option);
     else if (bare) fprintf(stderr, "%s: '%s' needs argument\n", program, option);
     else fprintf(stderr, "%s: unrecognized option '%s'\n", program, option);
     fprintf(stderr, "usage: %s [options] [script [args]]        (%s --help lists the options)\n",
@@ -74,7 +88,7 @@ static void bad_option(const char *option)
 /* --name=value or --name value. Returns how many words it takes; 0: no such setting. */
 static int take_setting(char **argv, int i)
 {
-    char name[64];
+    char name[NAME_MAX_BYTES];
     const char *flag = argv[i] + 2, *equals = strchr(flag, '=');
     size_t n = equals ? (size_t)(equals - flag) : strlen(flag);
     if (n >= sizeof name) return 0;

@@ -56,8 +56,9 @@ Node *host_operand(lua_State *L, Host *h, Trace *tr, const char *what, int arg, 
     }
     if (type != LUA_TNUMBER && type != LUA_TBOOLEAN) {
         if (host_tensor_at(L, h, arg)) return host_node(L, h, arg, what);
-        host_raise(L, SGL_EARG, NULL, "%s: operand %d must be a tensor or a number, got %s", what,
-                   arg, host_kind(L, arg));
+        const char *got = host_kind(L, arg), *hint = host_colon_hint(L);
+        host_raise(L, SGL_EARG, hint, "%s: operand %d must be a tensor or a number, got %s", what,
+                   arg, got);
     }
     int class = number_class(L, arg);
     Dtype t = beside < 0 ? default_dtype(class) : ir_dtype_weak((Dtype)beside, class);

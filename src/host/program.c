@@ -78,7 +78,7 @@ static int prog_gc(lua_State *L)
 
 static Prog *prog_open(lua_State *L)
 {
-    Prog *p = luaL_checkudata(L, 1, "sgl.program");
+    Prog *p = host_check_self(L, "sgl.program");
     if (!p->entry && !p->dynamic) host_raise(L, SGL_ECLOSED, NULL, "the program is closed");
     return p;
 }
@@ -466,7 +466,7 @@ static int prog_close(lua_State *L)
 /* The end of a to-be-closed variable: it may have been closed by hand. */
 static int prog_leave(lua_State *L)
 {
-    const Prog *p = luaL_checkudata(L, 1, "sgl.program");
+    const Prog *p = host_check_self(L, "sgl.program");
     return p->entry || p->dynamic ? prog_close(L) : 0;
 }
 

@@ -145,7 +145,8 @@ static const struct {
 };
 enum { HIDDEN_COUNT = sizeof HIDDEN / sizeof *HIDDEN };
 
-/* Functions of the engine that read or change more than tensors. */
+/* Functions of the engine that read or change more than tensors; without a name, less: of their
+ * arguments nothing that the step depends on. */
 static const struct {
     const char *name, *shown;
 } OWN[] = {
@@ -162,6 +163,7 @@ static const struct {
     {"history", "sgl.events"},
     {"cache_stats", "sgl.cache.stats"},
     {"cache_clear", "sgl.cache.clear"},
+    {"is_a", NULL},
 };
 enum { OWN_COUNT = sizeof OWN / sizeof *OWN };
 
@@ -212,7 +214,7 @@ Purity host_purity_of(const Host *h, lua_CFunction f, const char **name)
     if (!base_map_get(&h->purity, (uintptr_t)f, &i)) return C_UNKNOWN;
     if (i >= LISTED + HIDDEN_COUNT) {
         *name = OWN[i - LISTED - HIDDEN_COUNT].shown;
-        return C_UNKNOWN;
+        return *name ? C_UNKNOWN : C_PURE;
     }
     if (i >= LISTED) return HIDDEN[i - LISTED].purity;
     *name = LIST[i].full;

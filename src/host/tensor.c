@@ -131,8 +131,12 @@ Tensor *host_tensor_check(lua_State *L, Host *h, int arg, const char *what)
 Tensor *host_tensor_or_number(lua_State *L, Host *h, int arg, const char *what)
 {
     Tensor *t = host_tensor_at(L, h, arg);
-    if (t) check_alive(L, t, what);
-    else host_raise(L, SGL_EARG, NULL, "%s: a tensor is needed, got %s", what, host_kind(L, arg));
+    if (!t) {
+        const char *got = host_kind(L, arg);
+        const char *hint = arg == 1 ? host_colon_hint(L) : NULL;
+        host_raise(L, SGL_EARG, hint, "%s: a tensor is needed, got %s", what, got);
+    }
+    check_alive(L, t, what);
     return t;
 }
 

@@ -4,7 +4,6 @@
  * Holds: what the environment or the program set stays; an error leaves the settings before it.
  */
 #include <string.h>
-#include <unistd.h>
 #include "base/file.h"
 #include "exec/api.h"
 #include "io/yaml.h"
@@ -43,22 +42,25 @@ static int put_file(Ctx *cx, const char *path, const char *text, size_t n)
     return code;
 }
 
-/* The file to read, or NULL: there is none. */
-static const char *find_file(const Ctx *cx, const char *path)
+/* Finds the file to read; 0: there is none. Only a named one may be a pipe, whose writer the caller
+ * knows. */
+static int find_file(Ctx *cx, const char *path, const char **file)
 {
-    if (path) return path;
-    if (cx->knobs.text[KNOB_config]) return cx->knobs.text[KNOB_config];
-    return access(DEFAULT_FILE, F_OK) == 0 ? DEFAULT_FILE : NULL;
+    *file = path ? path : cx->knobs.text[KNOB_config];
+    if (*file) return 1;
+    *file = DEFAULT_FILE;
+    return base_file_there(DEFAULT_FILE, &cx->err);
 }
 
 int sgl_config_load(sgl_context *cx, const char *path)
 {
     char *text;
     size_t n;
+    const char *file;
     int code = exec_api_enter(cx);
-    if (code < 0) return code;
-    const char *file = find_file(cx, path), *ending = file ? strrchr(file, '.') : NULL;
-    if (!file) return 0;
+    if (code == SGL_OK) code = find_file(cx, path, &file);
+    if (code <= 0) return code;
+    const char *ending = strrchr(file, '.');
     if (ending && strcmp(ending, ".lua") == 0) {
         base_fail(cx, SGL_EUNSUP, "%s: a configuration file in Lua needs the interpreter", file);
         base_err_hint(&cx->err, "write it as YAML, such as %s", DEFAULT_FILE);

@@ -271,8 +271,15 @@ local function new_class(name, constructor, row)
     constructor(self, ...)
     return self
   end
+  -- The library's own methods say where a dot stood for the colon; a user's are the user's.
+  local function bind(_, key, fn)
+    if row and type(fn) == "function" then
+      fn = api.bound(class, ("nn.%s:%s"):format(name, key), key, fn)
+    end
+    rawset(class, key, fn)
+  end
   return setmetatable(class, {
-    __index = Module, __name = "nn." .. name,
+    __newindex = bind, __index = Module, __name = "nn." .. name,
     __call = function(_, ...)
       if check then return build(check(...)) end
       return build(...)

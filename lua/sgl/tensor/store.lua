@@ -105,14 +105,20 @@ local function set_mask(t, mask, v)
   if v then t:assign(wide:where(v, t)) end
 end
 
--- The last of the values given for a row wins, as if they were written one after the other.
+-- The last of the values given for a row wins, as if they were written one after the other. Rows
+-- that are not there would hit nothing; reading their numbers refuses them, as t[index] does.
 local function set_rows(t, at, v)
   index.need_integers("t[index] = v", at)
-  local shape, n = t.shape, t.shape[1]
-  local rows = at:flatten()
-  local k = rows.shape[1]
+  local shape = t.shape
+  local n, k = shape[1], at:numel()
+  if t.ndim == 0 then
+    raise("SGL_EINDEX", ("t[index] = v: %s has no dims to index"):format(dims.text(t)),
+      "t:assign(v) sets its value")
+  end
   if k == 0 then return end
-  local hit = reshape(core.iota({ n }, 1, rows.dtype), { n, 1 }):eq(reshape(rows, { 1, k }))
+  local numbers = core.iota({ n }, 1, "i32")
+  local rows = apply("gather", { numbers, at:flatten() }, { dim = 1 })
+  local hit = reshape(numbers, { n, 1 }):eq(reshape(rows, { 1, k }))
   local order = core.iota({ 1, k }, 2, "i32") + 1
   local last = hit:where(order, 0):amax(2)
   local ones = dims.fill(#shape, 1)

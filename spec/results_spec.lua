@@ -196,6 +196,35 @@ describe("sizes among results", function()
     assert.are.equal("SGL_ESHAPE", e.code)
   end)
 
+  it("are numbers of Lua in arithmetic, and constants beside tensors", function()
+    local function fn(x)
+      local k, t = x.shape[1], x:sum()
+      return k / 2, k ^ 2, k ^ 0.5, -k, 1.5 * k, -3 - k, k * -2, 7 // k, k % 2, 2 ^ -k,
+        x * (k ^ 0.5), t / k, t * (k / 3), x:double() * (1 / k), x:int() * k, sgl.tensor(k),
+        sgl.full({ 2 }, k), sgl.full({}, k / 2, { dtype = "f64" })
+    end
+    local step = sized(fn)
+    for _, k in ipairs { 3, 1, 7, 64 } do
+      local x = sgl.arange(k):float() + 1
+      local want, got = table.pack(fn(x)), table.pack(step(x))
+      for i = 1, want.n do
+        if type(want[i]) == "number" then
+          assert.are.equal(want[i], got[i])
+          assert.are.equal(math.type(want[i]), math.type(got[i]))
+        else
+          assert.are.equal(want[i].dtype, got[i].dtype)
+          assert.are.same(want[i]:tolist(), got[i]:tolist())
+        end
+      end
+    end
+    assert.are.equal(1, #step:programs())
+    local bytes = sgl.compile(function(x, y) return y * x.shape[1] end,
+      { inputs = { sgl.spec { sgl.dim("m", { max = 999 }) } } })
+    local y = sgl.tensor({ 1, 2 }, { dtype = "u8" })
+    assert.are.same({ 100, 200 }, bytes(sgl.ones(100), y):tolist())
+    assert.matches("does not fit into u8", tostring(support.error_of(bytes, sgl.ones(300), y)))
+  end)
+
   it("as text are those of the call, wherever the text is made", function()
     local printed
     local function fn(x)

@@ -1,7 +1,7 @@
 /* dim.c: symbolic sizes as Lua values: arithmetic, comparisons, text.
  *
- * Sums, products and quotients (//) of sizes are sizes. What leaves them (/, ^, a fraction, a
- * tensor operand) becomes a tensor: the size is then a number of the step, known at each run.
+ * Sums, products and quotients (//) of sizes are sizes. What leaves them (/, ^, a minus, a
+ * fraction) is a number of the step (number.h), known at each run.
  * Holds: a comparison is decided by the ranges, or by the sizes of the example; then it is
  *        recorded, and sizes with another result get a capture of their own.
  */
@@ -59,8 +59,8 @@ static Dim operand(lua_State *L, int arg, bool *minus)
     return !whole || v == INT64_MIN ? DIM_FAIL : v < 0 ? -v : v;
 }
 
-/* Both operands as tensors. */
-static int as_tensors(lua_State *L, Host *h, Op op)
+/* As a number of the step, or beside a tensor as an element of it. */
+static int as_number(lua_State *L, Host *h, Op op)
 {
     lua_settop(L, 2);
     if (!h->capture && !host_tensor_at(L, h, 1) && !host_tensor_at(L, h, 2))
@@ -77,11 +77,9 @@ static int sum(lua_State *L, Op op, bool subtract)
     Host *h = host_of(L);
     bool a_minus, b_minus;
     Dim a = operand(L, 1, &a_minus), b = operand(L, 2, &b_minus);
-    if (a == DIM_FAIL || b == DIM_FAIL) return as_tensors(L, h, op);
+    if (a == DIM_FAIL || b == DIM_FAIL) return as_number(L, h, op);
     if (a_minus && subtract == b_minus) return push_result(L, h, ir_dim_sub(h->cx, b, a));
-    if (a_minus)
-        return host_raise(L, SGL_ESHAPE, NULL, "the size %s would be negative",
-                          lua_pushfstring(L, "%d-%s", (int)-a, ir_dim_name(h->cx, b).at));
+    if (a_minus) return as_number(L, h, op);
     base_err_clear(&h->cx->err);
     return push_result(L, h,
                        subtract == b_minus ? ir_dim_add(h->cx, a, b) : ir_dim_sub(h->cx, a, b));
@@ -96,7 +94,7 @@ static int dim_mul(lua_State *L)
     Host *h = host_of(L);
     bool a_minus, b_minus;
     Dim a = operand(L, 1, &a_minus), b = operand(L, 2, &b_minus);
-    if (a == DIM_FAIL || b == DIM_FAIL || a_minus || b_minus) return as_tensors(L, h, OP_mul);
+    if (a == DIM_FAIL || b == DIM_FAIL || a_minus || b_minus) return as_number(L, h, OP_mul);
     base_err_clear(&h->cx->err);
     return push_result(L, h, ir_dim_mul(h->cx, a, b));
 }
@@ -106,7 +104,8 @@ static int divide(lua_State *L, Op op, bool rest)
     Host *h = host_of(L);
     bool a_minus, b_minus;
     Dim a = operand(L, 1, &a_minus), b = operand(L, 2, &b_minus);
-    if (a == DIM_FAIL || b == DIM_FAIL || a_minus || b_minus) return as_tensors(L, h, op);
+    bool number = a_minus || b_minus || (ir_dim_is_const(a) && !ir_dim_is_const(b));
+    if (a == DIM_FAIL || b == DIM_FAIL || number) return as_number(L, h, op);
     base_err_clear(&h->cx->err);
     Dim q = ir_dim_is_const(b) ? ir_dim_floordiv(h->cx, a, b) : ir_dim_quotient(h->cx, a, b);
     if (!rest) return push_result(L, h, q);
@@ -117,9 +116,11 @@ static int dim_idiv(lua_State *L) { return divide(L, OP_floordiv, false); }
 
 static int dim_mod(lua_State *L) { return divide(L, OP_mod, true); }
 
-static int dim_div(lua_State *L) { return as_tensors(L, host_of(L), OP_div); }
+static int dim_div(lua_State *L) { return as_number(L, host_of(L), OP_div); }
 
-static int dim_pow(lua_State *L) { return as_tensors(L, host_of(L), OP_pow); }
+static int dim_pow(lua_State *L) { return as_number(L, host_of(L), OP_pow); }
+
+static int dim_unm(lua_State *L) { return as_number(L, host_of(L), OP_neg); }
 
 /* Is it certain that a - b - less is never below 0? */
 static bool at_least(Ctx *cx, Dim a, Dim b, int64_t less)
@@ -325,10 +326,10 @@ static int dim_index(lua_State *L)
 }
 
 static const luaL_Reg META[] = {
-    {"__add", dim_add}, {"__sub", dim_sub}, {"__mul", dim_mul},       {"__idiv", dim_idiv},
-    {"__mod", dim_mod}, {"__div", dim_div}, {"__pow", dim_pow},       {"__lt", dim_lt},
-    {"__le", dim_le},   {"__eq", dim_eq},   {"__tostring", dim_text}, {"__concat", dim_concat},
-    {NULL, NULL},
+    {"__add", dim_add},       {"__sub", dim_sub}, {"__mul", dim_mul}, {"__idiv", dim_idiv},
+    {"__unm", dim_unm},       {"__mod", dim_mod}, {"__div", dim_div}, {"__pow", dim_pow},
+    {"__lt", dim_lt},         {"__le", dim_le},   {"__eq", dim_eq},   {"__tostring", dim_text},
+    {"__concat", dim_concat}, {NULL, NULL},
 };
 
 void host_dim_class(lua_State *L)

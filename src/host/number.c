@@ -35,7 +35,7 @@ const char *host_number_kind(const Tensor *t)
 
 int host_number_class(Host *h, const Tensor *t)
 {
-    if (h->capture && !t->real) host_capture_step(h->capture)->classed = true;
+    if (h->capture && !t->known) host_capture_step(h->capture)->classed = true;
     return t->weak == WEAK_INT ? CLASS_INT : CLASS_FLOAT;
 }
 
@@ -43,6 +43,20 @@ void host_number_refuse(lua_State *L, Host *h, int arg, const char *what)
 {
     const Tensor *t = host_number_at(L, h, arg);
     if (t) host_break(L, h, BREAK_NUMBER, NULL, "%s on %s", what, host_number_kind(t));
+}
+
+void host_number_of_size(lua_State *L, Host *h, int arg)
+{
+    Dim size = host_dim_at(L, arg);
+    if (size == DIM_FAIL || !h->capture) return;
+    Tensor *t = host_tensor_new(L, h);
+    Trace *tr = host_trace(L, h);
+    Node *n = ir_size(tr->graph, DT_i64, size);
+    if (!n) host_throw(L, h);
+    host_tensor_bind(t, tr, n);
+    t->weak = WEAK_INT;
+    t->known = true;
+    lua_replace(L, arg);
 }
 
 /* ---- into tensors */
@@ -121,12 +135,13 @@ Node *host_number_cast(lua_State *L, Host *h, const char *what, int arg, Dtype t
 /* What the operands say together of the result. */
 typedef struct Numbers {
     bool whole; /* integers, computed as such */
-    bool real;  /* floats, whatever the types of the arguments */
+    bool known; /* so, or not so, whatever the types of the arguments */
 } Numbers;
 
 static Numbers look(lua_State *L, Host *h, Op op)
 {
-    Numbers is = {KEEPS[op], !KEEPS[op]};
+    Numbers is = {KEEPS[op], true};
+    bool real = !KEEPS[op];
     for (int arg = 1; arg <= OPS[op].inputs; arg++) {
         const Tensor *t = host_number_at(L, h, arg);
         bool size = host_dim_at(L, arg) != DIM_FAIL;
@@ -135,9 +150,11 @@ static Numbers look(lua_State *L, Host *h, Op op)
                        arg, host_kind(L, arg));
         bool whole = t ? t->weak == WEAK_INT : size || lua_isinteger(L, arg);
         is.whole &= whole;
-        is.real |= t ? t->real : !whole;
+        is.known &= !t || t->known;
+        real |= !whole && (!t || t->known);
     }
-    if (!is.real) host_capture_step(h->capture)->classed = true;
+    is.known |= real;
+    if (!is.known) host_capture_step(h->capture)->classed = true;
     return is;
 }
 
@@ -187,7 +204,7 @@ void host_number_operator(lua_State *L, Host *h, Op op)
     if (!made) host_throw(L, h);
     host_tensor_bind(out, tr, made);
     out->weak = is.whole ? WEAK_INT : WEAK_FLOAT;
-    out->real = is.real;
+    out->known = is.known;
 }
 
 /* ---- what Lua calls */

@@ -16,6 +16,8 @@ int host_number_class(Host *h, const Tensor *t);
 Node *host_number_cast(lua_State *L, Host *h, const char *what, int arg, Dtype to);
 /* Pushes what the operator of Lua gives for the numbers 1 …, one of which is such a number. */
 void host_number_operator(lua_State *L, Host *h, Op op);
+/* In a capture a symbolic size at `arg` becomes such a number. */
+void host_number_of_size(lua_State *L, Host *h, int arg);
 /* Breaks if the argument is such a number: `what`, done on it, needs its value. */
 void host_number_refuse(lua_State *L, Host *h, int arg, const char *what);
 

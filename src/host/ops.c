@@ -5,6 +5,7 @@
  * higher. The numbers of a step (number.h) are numbers here too: a method of numbers alone gives a
  * tensor, and an operator what Lua gives.
  */
+#include <math.h>
 #include "host/capture.h"
 #include "host/dim.h"
 #include "host/number.h"
@@ -44,15 +45,28 @@ static Dtype number_dtype(Host *h, const Tensor *number, int beside)
     return beside < 0 ? default_dtype(class) : ir_dtype_weak((Dtype)beside, class);
 }
 
+/* A size in a dtype; one that may not fit is checked at each run, as a number of the step is. */
+static Node *size_operand(lua_State *L, Host *h, Trace *tr, const char *what, int arg, Dtype to)
+{
+    int64_t least, most;
+    Dim size = host_dim_at(L, arg);
+    ir_dim_range(h->cx, size, &least, &most);
+    bool fits = DTYPES[to].class == CLASS_FLOAT || to == DT_i64 ||
+                ((double)least >= ir_dtype_round(to, -INFINITY) &&
+                 (double)most <= ir_dtype_round(to, INFINITY));
+    if (fits || !h->capture) return ir_size(tr->graph, to, size);
+    host_number_of_size(L, h, arg);
+    return host_number_cast(L, h, what, arg, to);
+}
+
 Node *host_operand(lua_State *L, Host *h, Trace *tr, const char *what, int arg, int beside)
 {
     int type = lua_type(L, arg);
-    Dim size = host_dim_at(L, arg);
     const Tensor *number = host_number_at(L, h, arg);
     if (number) return host_number_cast(L, h, what, arg, number_dtype(h, number, beside));
-    if (size != DIM_FAIL) {
+    if (host_dim_at(L, arg) != DIM_FAIL) {
         Dtype t = beside < 0 ? DT_i32 : ir_dtype_weak((Dtype)beside, CLASS_INT);
-        return ir_size(tr->graph, t, size);
+        return size_operand(L, h, tr, what, arg, t);
     }
     if (type != LUA_TNUMBER && type != LUA_TBOOLEAN) {
         if (host_tensor_at(L, h, arg)) return host_node(L, h, arg, what);
@@ -114,17 +128,13 @@ void host_elementwise(lua_State *L, Host *h, Op op)
 
 void host_operator(lua_State *L, Host *h, Op op)
 {
-    bool numbers = false;
+    bool strong = !h->capture;
     for (int arg = 1; arg <= OPS[op].inputs; arg++) {
         const Tensor *t = host_tensor_at(L, h, arg);
-        if (t && !t->weak) {
-            host_elementwise(L, h, op);
-            return;
-        }
-        numbers |= t != NULL;
+        strong |= t && !t->weak;
     }
-    if (numbers) host_number_operator(L, h, op);
-    else host_elementwise(L, h, op);
+    if (strong) host_elementwise(L, h, op);
+    else host_number_operator(L, h, op);
 }
 
 static int op_method(lua_State *L)

@@ -131,13 +131,14 @@ Tensor *host_tensor_check(lua_State *L, Host *h, int arg, const char *what)
 Tensor *host_tensor_or_number(lua_State *L, Host *h, int arg, const char *what)
 {
     Tensor *t = host_tensor_at(L, h, arg);
-    if (!t) {
-        const char *got = host_kind(L, arg);
-        const char *hint = arg == 1 ? host_colon_hint(L) : NULL;
-        host_raise(L, SGL_EARG, hint, "%s: a tensor is needed, got %s", what, got);
+    if (t) {
+        check_alive(L, t, what);
+        return t;
     }
-    check_alive(L, t, what);
-    return t;
+    const char *got = host_kind(L, arg);
+    const char *hint = arg == 1 ? host_colon_hint(L) : NULL;
+    host_raise(L, SGL_EARG, hint, "%s: a tensor is needed, got %s", what, got);
+    return NULL;
 }
 
 Tensor **host_tensor_list(lua_State *L, Host *h, int arg, const char *what, int *n)

@@ -27,7 +27,7 @@ struct Tensor {
     bool leaf;                 /* was assigned: a leaf as soon as it is computed */
     bool cut;                  /* a leaf that was computed: its history is gone */
     enum { STRONG, WEAK_INT, WEAK_FLOAT } weak; /* inside a step: a number, see number.h */
-    bool real;                 /* weak: a float whether or not the arguments are integers */
+    bool known;                /* weak: which of the two, whatever the arguments are */
     enum { TENSOR_ALIVE, TENSOR_CLOSED, TENSOR_ESCAPED } life;
 };
 

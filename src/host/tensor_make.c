@@ -176,6 +176,7 @@ static int make_tensor(lua_State *L)
     Walk w = {.L = L};
     luaL_checkany(L, 1);
     lua_settop(L, 2);
+    host_number_of_size(L, h, 1);
     const Tensor *number = host_number_at(L, h, 1);
     if (number) return make_number(L, h, number);
     lua_pushvalue(L, 1);
@@ -249,6 +250,7 @@ static int make_full(lua_State *L)
     int64_t dims[OP_MAX_RANK];
     int rank = host_check_dims(L, 1, "full: the shape", dims);
     Dtype dtype = host_check_dtype(L, 3, DT_f32);
+    host_number_of_size(L, h, 2);
     if (host_number_at(L, h, 2) || (dtype == DT_i64 && lua_isinteger(L, 2)))
         return make_alike(L, h, dtype, rank, dims);
     if (!lua_isnumber(L, 2) && !lua_isboolean(L, 2))

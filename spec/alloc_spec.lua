@@ -60,6 +60,25 @@ local function flow()
   return step(sgl.ones(3, 2)):tolist(), #step:graph():text()
 end
 
+-- Tensors with a history that come into steps and out of them.
+local function histories()
+  local w, h, sum = sgl.tensor { 0.5, -0.5 }, sgl.ones(2) * 0.1, 0
+  local step = sgl.compile(function(x, state)
+    local new = (state * w + x):tanh()
+    local loss = (new * new):sum()
+    w:assign(w - 0.1 * sgl.grad(loss, w))
+    return new, loss
+  end)
+  for i = 1, 3 do
+    local loss
+    h, loss = step(sgl.ones(2) * i, h + 1)
+    sum = sum + sgl.grad((h * loss * w):sum(), w):sum():item()
+  end
+  local fine, e = pcall(sgl.grad, sgl.compile(function(x) return x * w end)(h):sum(), w)
+  if fine or e.code ~= "SGL_EGRAD" then error(e, 0) end
+  return sum
+end
+
 -- Memory with nothing of ours alive. The newest program always stays in the cache, so that is
 -- made the same one each time.
 local function settle()
@@ -140,6 +159,13 @@ describe("an allocation that fails #slow", function()
     sgl.seed(4)
     flow()
     sweep(function(n) return failing(n, flow) end)
+  end)
+
+  it(("gives an error and no leak at each of the first %d of steps with histories"):format(
+    FAILURES), function()
+    local want = histories()
+    sweep(function(n) return failing(n, histories) end)
+    assert.are.equal(want, histories())
   end)
 
   it("leaves no block behind when the same one fails again and again", function()

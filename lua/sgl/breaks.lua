@@ -79,9 +79,16 @@ local function name_of(tensor)
   return entry and entry.guards and guards.path(entry.guards, tensor, entry.names)
 end
 
+local function called(tensor)
+  return type(tensor) == "string" and tensor or name_of(tensor) or "a tensor from outside"
+end
+
 local function make(facts)
   local text = facts.line and line_of(facts.source, facts.file, facts.line)
   local what, out, expression, column = facts.what, {}, nil, nil
+  if facts.by then
+    what = ("%s by %s through %s"):format(what, called(facts.by), called(facts.through))
+  end
   if facts.code == "B-COND" and text then
     local here = facts.op_line == facts.line and facts.op_file == facts.file
     local word

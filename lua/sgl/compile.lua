@@ -270,7 +270,7 @@ end
 
 -- Why the program of an entry cannot run, and the name of what changed; nil: it can.
 local function misfit(entry, walk)
-  local failing = check_guards(entry.guards)
+  local failing = check_guards(entry.guards, walk.leaves)
   if failing then return guards.reason(entry.guards, failing, entry.names) end
   if not entry.program then return nil end
   local fits, number = entry.program:fits(walk.leaves)

@@ -60,6 +60,12 @@ function path_of(g, from, names, depth)
   return ("%s[%s]"):format(base, key)
 end
 
+-- A tensor by the name that came with it, or by the path that leads to it.
+local function called(tensor, from, names)
+  if type(tensor) == "string" then return tensor end
+  return from[tensor] and path_of(from[tensor], from, names, 1) or "a tensor"
+end
+
 local function value_words(v)
   if type(v) == "string" then return ("%q"):format(v):gsub("\\\n", "\\n") end
   if core.is_tensor(v) then return "a tensor" end
@@ -76,7 +82,14 @@ end
 --- came as arguments.
 function guards.reason(held, number, names)
   local list = core.guards_list(held)
-  local g, now = list[number], core.guards_now(held, number)
+  local from, g = reached_from(list), list[number]
+  names = names or {}
+  if g.kind == "history" then
+    local path = "the history of " .. called(g.through, from, names)
+    return ("%s, from which the gradient at %s goes back to %s, changed"):format(path, g.position,
+      called(g.by, from, names)), path
+  end
+  local now = core.guards_now(held, number)
   local before, after = value_words(g.value), value_words(now)
   local change = ("changed from %s to %s"):format(before, after)
   if g.kind == "values" then
@@ -84,7 +97,7 @@ function guards.reason(held, number, names)
   elseif before == after then
     change = "is another " .. (type(now) == "function" and "function" or before:gsub("^an? ", ""))
   end
-  local path = path_of(g, reached_from(list), names or {}, 1)
+  local path = path_of(g, from, names, 1)
   return path .. " " .. change, path
 end
 

@@ -53,7 +53,8 @@ api.fn(root, "grad", {
   args = { { "loss", "tensor", "a single float" },
            { "wrt", "tensor|table", "a tensor or a list of them" } },
   returns = "a tensor for a tensor, a list in the order of a list",
-  errors = "a loss of several elements or of an integer dtype",
+  errors = "a loss of several elements or of an integer dtype; a loss that depends on a tensor "
+    .. "through what is not recorded, see docs/capture.md",
 }, function(loss, wrt)
   if loss:numel() ~= 1 then
     raise("SGL_EGRAD", ("grad: the loss must be a single number, got %s"):format(

@@ -1,8 +1,8 @@
 /* break.c: breaks: records of where and why a capture stops, raised as errors.
  *
  * Out:   the facts as a table, which the handler in lua/sgl/breaks.lua makes an error object of:
- *        { code, component, sentence, rewrites, what, tensor, op, op_file, op_line, nodes }; nodes
- *        as in break_path.c.
+ *        { code, component, sentence, rewrites, what, by, through, tensor, op, op_file, op_line,
+ *        nodes }; nodes as in break_path.c.
  * Holds: the capture ends with the first break, so what the handler does is no part of it.
  */
 #include "host/break.h"
@@ -116,6 +116,20 @@ int host_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char 
     va_end(ap);
     lua_setfield(L, row, "what");
     if (t) put_tensor(L, row, h, t);
+    make_error_here(L);
+    host_break_remember(L, h);
+    return lua_error(L);
+}
+
+int host_break_between(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what)
+{
+    int row = begin(L, h, reason);
+    put(L, row, "what", what);
+    lua_pushvalue(L, row - 2);
+    lua_setfield(L, row, "by");
+    lua_pushvalue(L, row - 1);
+    lua_setfield(L, row, "through");
+    put_tensor(L, row, h, t);
     make_error_here(L);
     host_break_remember(L, h);
     return lua_error(L);

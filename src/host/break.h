@@ -14,6 +14,9 @@ typedef enum Break {
 /* Raises a break at the user's position. `what` says what stands there; the tensor, if it is not
  * NULL, is described after it. Outside captures, where the same cannot happen, as an error. */
 int host_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what, ...);
+/* The same for a break between two others, which are on the top of the stack, each a name or a
+ * tensor. */
+int host_break_between(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what);
 /* The same at the definition of a function, which lua_getinfo filled into ar ("S"). */
 int host_break_at(lua_State *L, Host *h, Break reason, const lua_Debug *ar, const char *what);
 /* The value of t is read now, which ends a segment: noted where a survey is on. */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "host/capture.h"
 #include "host/events.h"
+#include "host/history.h"
 #include "ir/build.h"
 
 static void tell_end(const Capture *c)
@@ -113,6 +114,7 @@ static void capture_end(Owned *o)
     vec_free(&c->states);
     vec_free(&c->inputs);
     vec_free(&c->results);
+    host_carry_free(c);
     vec_free(&c->sizes);
     base_mem_free(c->example);
     c->example = NULL;
@@ -247,7 +249,8 @@ static void push_argument(lua_State *L, Host *h, Capture *c, int i, int dims)
 {
     Shape s = {.dtype = DT_f64};
     lua_rawgeti(L, 2, i);
-    if (host_tensor_at(L, h, -1))
+    c->args[i - 1].given = host_tensor_at(L, h, -1);
+    if (c->args[i - 1].given)
         s = host_tensor_shape(host_tensor_check(L, h, lua_gettop(L), "capture"));
     else if (lua_type(L, -1) != LUA_TNUMBER)
         host_raise(L, SGL_EARG, NULL, "capture: argument %d must be a tensor or a number, got %s",
@@ -360,6 +363,7 @@ static void record(lua_State *L, Host *h, Capture *c, Guards *g)
     check_whole(L, c);
     host_watch_off(L, &c->watch);
     settle(L);
+    host_history_end(L, h, c);
     host_guards_done(L, g, once);
     take_outputs(L, h, c);
     take_updates(L, h, c);

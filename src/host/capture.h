@@ -20,9 +20,11 @@ typedef struct CapturedState {
     Node *input, *now;
 } CapturedState;
 
-/* An argument's stand-in; `same`: the number of an earlier argument that is the same tensor. */
+/* An argument's stand-in; what was passed is on the stack while the capture is on; `same`: the
+ * number of an earlier argument that is the same tensor. */
 typedef struct CapturedArg {
     Tensor *tensor;
+    Tensor *given; /* what was passed; NULL: a number */
     bool assigned;
     enum { NO_NUMBER, INTEGER, FLOAT } number; /* of Lua */
     int same;
@@ -44,6 +46,13 @@ typedef struct BlockInput {
     Node *from, *input;        /* node outside; INDEX: NULL */
 } BlockInput;
 
+/* A gradient that was taken in a block that repeats. */
+typedef struct CarryGrad {
+    Src src;
+    uint8_t *roles; /* of the first n inputs of the block: grad_carry.c */
+    int n;
+} CarryGrad;
+
 typedef struct Capture {
     Owned owned;
     Host *host;
@@ -52,6 +61,7 @@ typedef struct Capture {
     uint64_t since;            /* of a block: the Watch's outside */
     VEC(BlockInput) inputs;    /* of a block, by number of the input */
     VEC(Node *) results;       /* of a block */
+    VEC(CarryGrad) grads;      /* of a block that repeats */
     Node *effect;              /* the last print or assert; NULL: none */
     Node *index;               /* of a block that repeats and draws: the number of the step */
     Trace trace;
@@ -112,6 +122,15 @@ Node *host_block_effect(Capture *c);
 Capture *host_grad_home(lua_State *L, Host *h);
 /* Raises if loss, in the block c, depends on the tensors, wrt[i] there, through nodes outside. */
 void host_grad_check(lua_State *L, Capture *c, Node *loss, int n, Node *const *wrt);
+
+/* grad_carry.c: the same through the runs before of a block that repeats. */
+/* Pushes scratch: by id, what nodes around block c the marked nodes of c read, by gradients. */
+uint8_t *host_carry_outside(lua_State *L, const Capture *c, const uint8_t *mark);
+/* Takes note of a gradient, as above; asks when the results of block c are known, of which the
+ * first ncarry are carried. */
+void host_carry_note(lua_State *L, Host *h, Capture *c, const Node *loss);
+void host_carry_end(lua_State *L, Capture *c, int ncarry);
+void host_carry_free(Capture *c);
 
 /* program.c: pushes the program of a finished capture, whose graph it takes; `states` is the
  * index of the list of its tensors. */

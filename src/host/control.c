@@ -440,6 +440,7 @@ static int scan(lua_State *L)
     p.ncarry = add_arguments(&p, 2, false);
     add_arguments(&p, 3, true);
     block_capture(L, p.block[0], p.list[0] - 1, 1);
+    host_carry_end(L, p.block[0], p.ncarry);
     plan_blocks(&p, number);
     int carries = p.place[PLACE_CARRY] + p.place[PLACE_CHANGE];
     push_results(&p, number, 0, p.ncarry);
@@ -462,6 +463,7 @@ static int loop(lua_State *L)
     p.list[0] = lua_gettop(L);
     p.ncarry = add_arguments(&p, 2, false);
     block_capture(L, p.block[0], p.list[0] - 1, 1);
+    host_carry_end(L, p.block[0], p.ncarry);
     plan_blocks(&p, number);
     push_results(&p, number, 0, p.ncarry);
     push_results(&p, number, p.place[PLACE_CARRY] + p.place[PLACE_CHANGE], 1);

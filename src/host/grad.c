@@ -2,6 +2,7 @@
  */
 #include <string.h>
 #include "host/capture.h"
+#include "host/history.h"
 #include "host/trace.h"
 #include "ir/build.h"
 #include "ir/grad.h"
@@ -30,7 +31,7 @@ static bool reads_cut(lua_State *L, const Node *loss, int n, Node *const *wrt)
 
 /* A gradient would be too small if loss depends on a tensor of the list at 2 also through
  * operations that are no longer recorded. So refuse where that may be. */
-static void check_history(lua_State *L, Host *h, const Node *loss, int n, Node *const *wrt)
+static void check_cut(lua_State *L, Host *h, const Node *loss, int n, Node *const *wrt)
 {
     bool old = false;
     if (h->capture || !h->last_cut) return;
@@ -106,8 +107,10 @@ static int grad(lua_State *L)
         if (!c) past[i] = host_trace_past(tr, host_tensor_at(L, h, -1));
         lua_pop(L, 1);
     }
-    check_history(L, h, loss, n, wrt);
+    check_cut(L, h, loss, n, wrt);
+    host_history_check(L, h, c, loss);
     host_grad_check(L, c, loss, n, wrt);
+    host_carry_note(L, h, c, loss);
     if (gradients(tr->graph, loss, n, wrt, past, dx) < 0) return host_throw(L, h);
     for (int i = 0; i < n; i++) {
         lua_rawgeti(L, list, i + 1);

@@ -2,11 +2,13 @@
  *
  * Holds: a value is compared as its type and 64 bits, strings by address first. The anchor, the
  *        userdata's value, is a list of all objects; a slot of it is known by the address.
- *        Guards are sorted by container, so each container is fetched once.
+ *        Guards are sorted by container, so each container is fetched once. Histories come last,
+ *        in numbers too.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "host/guard.h"
+#include "host/history.h"
 #include "host/tensor.h"
 
 typedef struct Value {
@@ -27,6 +29,7 @@ struct Guards {
     Map slot_of; /* address of a container: slot; dropped when done */
     Map known;   /* hash of a place: guard + 1; dropped when done */
     VEC(Guard) fast, slow;
+    VEC(History *) histories;
     int slots;
     uint64_t version; /* of all objects when the slow ones were last found to hold */
     bool done;
@@ -43,6 +46,8 @@ static int guards_gc(lua_State *L)
     base_map_free(&g->known);
     vec_free(&g->fast);
     vec_free(&g->slow);
+    for (int i = 0; i < g->histories.n; i++) host_history_free(g->histories.at[i]);
+    vec_free(&g->histories);
     lua_pushnil(L); /* the anchor, if the capture failed before it was on */
     lua_rawsetp(L, LUA_REGISTRYINDEX, g);
     return 0;
@@ -139,6 +144,22 @@ void host_guard_values(lua_State *L, Guards *g, int at)
 }
 
 int host_guards_count(const Guards *g) { return g->fast.n + g->slow.n; }
+
+bool host_guards_history(Guards *g, History *r) { return vec_push(&g->histories, r); }
+
+History *host_guards_history_at(const Guards *g, int i)
+{
+    return i < g->histories.n ? g->histories.at[i] : NULL;
+}
+
+int host_guards_anchor(lua_State *L, Guards *g)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, g);
+    lua_insert(L, -2);
+    int slot = slot_new(L, g, lua_absindex(L, -2));
+    lua_pop(L, 1);
+    return slot;
+}
 
 static int by_container(const void *a, const void *b)
 {
@@ -300,21 +321,34 @@ static int guards_settle(lua_State *L)
     return 0;
 }
 
-/* core.guards_check(guards) -> nil, or the number of the first guard that fails. The version counts
- * writes to all objects that have their fields behind; while it stands still, none changed. */
+/* Index of the first history that is another for a call with the arguments at 2, or -1. */
+static int other_history(lua_State *L, const Guards *g)
+{
+    for (int i = 0; i < g->histories.n; i++)
+        if (!host_history_holds(L, g->host, g->histories.at[i], 2)) return i;
+    return -1;
+}
+
+/* core.guards_check(guards, arguments) -> nil, or the number of the first guard that fails. The
+ * version counts writes to all objects that have their fields behind; while it stands still, none
+ * changed. */
 static int guards_check(lua_State *L)
 {
     Guards *g = lua_touserdata(L, 1);
-    lua_settop(L, 1);
+    lua_settop(L, 2);
     lua_getiuservalue(L, 1, 1);
     lua_pushnil(L);
-    int failing = first_failing(L, g->host, g->fast.at, g->fast.n, 2);
+    int failing = first_failing(L, g->host, g->fast.at, g->fast.n, 3);
     if (failing < 0 && g->version != g->host->version) {
-        failing = first_failing(L, g->host, g->slow.at, g->slow.n, 2);
+        failing = first_failing(L, g->host, g->slow.at, g->slow.n, 3);
         if (failing < 0) g->version = g->host->version;
         else failing += g->fast.n;
     }
-    if (failing < 0) return 0;
+    if (failing < 0) {
+        failing = other_history(L, g);
+        if (failing < 0) return 0;
+        failing += host_guards_count(g);
+    }
     lua_pushinteger(L, failing + 1);
     return 1;
 }
@@ -329,8 +363,21 @@ static const Guard *guard_at(const Guards *g, int i)
 static const char *const KIND_NAMES[] = {"field",     "upvalue", "length",
                                          "metatable", "keys",    "values"};
 
-/* core.guards_list(guards) -> list of { kind, container, key, name, value }; name is that
- * of an upvalue. */
+/* Puts the histories behind the guards in the list at 3; the anchor is at 2. */
+static void list_histories(lua_State *L, const Guards *g)
+{
+    for (int i = 0, n = host_guards_count(g); i < g->histories.n; i++) {
+        lua_rawgeti(L, 2, host_history_slot(g->histories.at[i]));
+        lua_newtable(L);
+        host_history_put(L, g->host, g->histories.at[i], lua_gettop(L) - 1);
+        lua_rawseti(L, 3, n + i + 1);
+        lua_pop(L, 1);
+    }
+}
+
+/* core.guards_list(guards) -> list of { kind, container, key, name, value }; name is that of an
+ * upvalue. A history is { kind, position, by, through }: the gradient at that position by one
+ * tensor misses what another was before; each is a name or a tensor. */
 static int guards_list(lua_State *L)
 {
     const Guards *g = luaL_checkudata(L, 1, CLASS);
@@ -358,6 +405,7 @@ static int guards_list(lua_State *L)
         lua_setfield(L, 4, "value");
         lua_rawseti(L, 3, i + 1);
     }
+    list_histories(L, g);
     return 1;
 }
 

@@ -18,6 +18,7 @@ typedef enum GuardKind {
 } GuardKind;
 
 typedef struct Guards Guards;
+typedef struct History History;
 
 Guards *host_guards_new(lua_State *L, Host *h); /* pushes it */
 /* The values of a tensor, which stands at `at`. */
@@ -25,7 +26,11 @@ void host_guard_values(lua_State *L, Guards *g, int at);
 /* Takes key and value from the top of the stack; `at` is the container. For an upvalue, `id` is
  * its identity, and the key is its number. */
 void host_guard_add(lua_State *L, Guards *g, GuardKind kind, int at, const void *id, bool slow);
-int host_guards_count(const Guards *g);
+int host_guards_count(const Guards *g); /* without histories */
+/* A gradient of the step (history.h), which the guards own then; false: no memory. */
+bool host_guards_history(Guards *g, History *r);
+History *host_guards_history_at(const Guards *g, int i); /* NULL: there are no more */
+int host_guards_anchor(lua_State *L, Guards *g); /* keeps the value on the top, popped; its slot */
 /* The step wrote to what was there before. */
 void host_guards_wrote(Guards *g);
 /* Nothing is added from now on. With `settle`, guards that fail already are dropped. */

@@ -10,6 +10,7 @@
 #include "host/debug.h"
 #include "host/events.h"
 #include "host/trace.h"
+#include "host/walk.h"
 
 static const char KEY; /* its address is the host's key in the registry */
 
@@ -24,6 +25,7 @@ static int host_end(lua_State *L)
     }
     host_interrupt_watch(NULL);
     host_trace_drop(h);
+    host_walk_free(h);
     exec_cache_free(h->cache);
     base_map_free(&h->purity);
     base_ctx_free(h->cx);

@@ -12,6 +12,7 @@
 #include "host/events.h"
 #include "host/graph.h"
 #include "host/number.h"
+#include "host/origin.h"
 
 typedef struct Prog {
     Owned owned;
@@ -21,7 +22,8 @@ typedef struct Prog {
     Program *program;  /* of the entry, or of the sizes that ran last; NULL: none did. The cache may
                           have freed it since prog_ready */
     int nargs, nin, nout;
-    Tensor **state; /* by input: anchored in the uservalue; NULL: argument or rng */
+    Tensor **state; /* by input: anchored in the uservalue; NULL: rng, or a number. Those of the
+                       arguments are there during a run only */
     bool *assigned; /* by input */
     int rng, draws; /* its input, or -1; how far the counter goes on at a run */
     bool dropped;   /* closed by hand: its memory is wanted back now */
@@ -32,6 +34,9 @@ typedef struct Prog {
     uint8_t *number;         /* by argument: INTEGER or FLOAT; NULL: it does not matter */
     Tensor **wanted;         /* during a run: tensors whose values are needed */
     Storage **in, **out;     /* during a run: references */
+    Tensor **result;         /* during a run: the handles that get the outputs */
+    Flow *flow;
+    Origin *origin; /* during a run */
 } Prog;
 
 static void release(Storage **list, int n)
@@ -57,6 +62,9 @@ static void prog_end(Owned *o)
     base_mem_free(p->wanted);
     base_mem_free(p->in);
     base_mem_free(p->out);
+    base_mem_free(p->result);
+    host_origin_unref(p->origin);
+    host_flow_unref(p->flow);
     *p = (Prog){.owned = p->owned};
 }
 
@@ -129,9 +137,11 @@ static void realise_inputs(lua_State *L, Host *h, Prog *p)
 {
     int n = 0;
     for (int i = 0; i < p->nargs; i++) {
+        p->state[i] = NULL;
         if (lua_rawgeti(L, 2, i + 1) != LUA_TNUMBER) {
-            p->wanted[n] = host_tensor_check(L, h, lua_gettop(L), "the step");
-            check_alias(L, p, i, p->wanted[n++]);
+            p->state[i] = host_tensor_check(L, h, lua_gettop(L), "the step");
+            check_alias(L, p, i, p->state[i]);
+            p->wanted[n++] = p->state[i];
         }
         lua_pop(L, 1);
     }
@@ -217,6 +227,31 @@ static void update_arguments(lua_State *L, Host *h, Prog *p)
     release(p->out + p->nout - p->nupdated, p->nupdated);
 }
 
+/* The list of the handles that get the outputs. */
+static void push_results(lua_State *L, Host *h, Prog *p)
+{
+    lua_createtable(L, p->nout, 0);
+    for (int k = 0; k < p->nout - p->nupdated; k++) {
+        p->result[k] = host_tensor_new(L, h);
+        lua_rawseti(L, -2, k + 1);
+    }
+}
+
+/* All handles get what the run gave them. */
+static void take_outputs(lua_State *L, Host *h, Prog *p)
+{
+    update_arguments(L, h, p);
+    for (int i = p->nargs; i < p->nin; i++)
+        if (p->assigned[i] && p->state[i]) host_tensor_renew(p->state[i]);
+    for (int k = 0; k < p->nout - p->nupdated; k++) {
+        host_tensor_set(p->result[k], p->out[k]);
+        p->out[k] = NULL;
+    }
+    host_origin_end(p->origin, p->state, p->result);
+    host_origin_unref(p->origin);
+    p->origin = NULL;
+}
+
 /* program:run(args) -> list of tensors */
 static int prog_run(lua_State *L)
 {
@@ -230,11 +265,9 @@ static int prog_run(lua_State *L)
     check_arity(L, p);
     check_numbers(L, p);
     realise_inputs(L, h, p);
-    lua_createtable(L, p->nout, 0);
-    for (int k = 0; k < p->nout - p->nupdated; k++) {
-        host_tensor_new(L, h);
-        lua_rawseti(L, 3, k + 1);
-    }
+    push_results(L, h, p);
+    host_origin_unref(p->origin);
+    if (host_origin_begin(h, p->flow, p->state, &p->origin) < 0) return host_throw(L, h);
     fill_inputs(L, h, p);
     if (p->dynamic && !host_dynamic_entry(h, p->dynamic, p->in)) {
         release(p->in, p->nin);
@@ -249,15 +282,7 @@ static int prog_run(lua_State *L)
     p->running = false;
     release(p->in, p->nin);
     if (status < 0) return host_throw(L, h);
-    update_arguments(L, h, p);
-    for (int i = p->nargs; i < p->nin; i++)
-        if (p->assigned[i] && p->state[i]) p->state[i]->id = host_tensor_id();
-    for (int k = 0; k < p->nout - p->nupdated; k++) {
-        lua_rawgeti(L, 3, k + 1);
-        host_tensor_set(host_tensor_at(L, h, -1), p->out[k]);
-        p->out[k] = NULL;
-        lua_pop(L, 1);
-    }
+    take_outputs(L, h, p);
     host_trace_idle(h);
     host_hint_memory(L, h);
     host_events_flush(L, h);
@@ -480,7 +505,8 @@ static Prog *prog_new(lua_State *L, Host *h, const Capture *c)
     p->updated = base_mem_zero(n, sizeof *p->updated);
     p->in = base_mem_zero(n, sizeof *p->in);
     p->out = base_mem_zero(p->nout + 1, sizeof *p->out);
-    if (!p->state || !p->assigned || !p->updated || !p->wanted || !p->in || !p->out)
+    p->result = base_mem_zero(p->nout + 1, sizeof *p->result);
+    if (!p->state || !p->assigned || !p->updated || !p->wanted || !p->in || !p->out || !p->result)
         host_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
     return p;
 }
@@ -501,6 +527,19 @@ static CacheEntry *entry_of(Host *h, Graph *g)
     base_str_free(&text);
     ir_graph_free(g);
     return e;
+}
+
+/* What can reach the results, of the graph as it was captured. */
+static void take_flow(lua_State *L, Prog *p, const Graph *g)
+{
+    Node **value = host_scratch(L, (size_t)p->nin, sizeof *value);
+    int results = p->nout - p->nupdated;
+    for (int i = 0; i < g->assigns.n; i++) value[g->assigns.at[i].input] = g->assigns.at[i].value;
+    for (int i = 0, k = results; i < p->nargs; i++)
+        if (p->updated[i]) value[i] = g->outputs.at[k++].node;
+    p->flow = host_flow_new(g, results, value);
+    if (!p->flow) host_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
+    lua_pop(L, 1);
 }
 
 int host_program_push(lua_State *L, Host *h, Capture *c, int states)
@@ -526,6 +565,7 @@ int host_program_push(lua_State *L, Host *h, Capture *c, int states)
     p->draws = c->draws;
     Graph *g = c->trace.graph;
     for (int i = 0; i < g->assigns.n; i++) p->assigned[g->assigns.at[i].input] = true;
+    take_flow(L, p, g);
     c->trace.graph = NULL;
     base_err_clear(&h->cx->err);
     if (ir_graph_symbolic(g)) {

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <string.h>
 #include "host/capture.h"
+#include "host/origin.h"
 #include "host/tensor.h"
 #include "host/trace.h"
 
@@ -23,12 +24,19 @@ void host_tensor_detach(Tensor *t)
     t->node = NULL;
 }
 
+static void drop_origin(Tensor *t)
+{
+    host_origin_unref(t->origin);
+    t->origin = NULL;
+}
+
 void host_tensor_bind(Tensor *t, Trace *tr, Node *n)
 {
     Storage *known = host_trace_value(tr, n);
     if (known) exec_storage_ref(known);
     exec_storage_unref(t->storage);
     host_tensor_detach(t);
+    drop_origin(t);
     t->storage = known;
     t->trace = tr;
     t->node = n;
@@ -48,8 +56,14 @@ void host_tensor_set(Tensor *t, Storage *s)
     exec_storage_unref(t->storage);
     host_tensor_detach(t);
     t->storage = s;
-    t->id = host_tensor_id();
+    host_tensor_renew(t);
     t->leaf = t->cut = false;
+}
+
+void host_tensor_renew(Tensor *t)
+{
+    drop_origin(t);
+    t->id = host_tensor_id();
 }
 
 static void tensor_end(Owned *o)
@@ -57,6 +71,13 @@ static void tensor_end(Owned *o)
     Tensor *t = (Tensor *)o;
     host_tensor_set(t, NULL);
     t->life = TENSOR_CLOSED;
+}
+
+bool host_tensor_ids(const Host *h, Map *ids)
+{
+    for (const Owned *o = h->owned.next; o != &h->owned; o = o->next)
+        if (o->end == tensor_end && !base_map_set(ids, ((const Tensor *)o)->id, 1)) return false;
+    return true;
 }
 
 Tensor *host_tensor_new(lua_State *L, Host *h)

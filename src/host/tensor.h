@@ -12,6 +12,7 @@
 #include "ir/graph.h"
 
 typedef struct Trace Trace;
+typedef struct Origin Origin;
 typedef struct Tensor Tensor;
 struct Tensor {
     Owned owned;
@@ -21,6 +22,8 @@ struct Tensor {
     Storage *storage;          /* a reference */
     uint64_t id;               /* of its value as a leaf: new when it gets another value */
     uint64_t born;             /* its first id */
+    Origin *origin;            /* of a result of a program: what it came out of; a reference */
+    int result;                /* its number there */
     bool leaf;                 /* was assigned: a leaf as soon as it is computed */
     bool cut;                  /* a leaf that was computed: its history is gone */
     enum { STRONG, WEAK_INT, WEAK_FLOAT } weak; /* inside a step: a number, see number.h */
@@ -40,6 +43,8 @@ Shape host_tensor_shape(const Tensor *t);
 void host_tensor_bind(Tensor *t, Trace *tr, Node *n);     /* its value too when known */
 void host_tensor_set(Tensor *t, Storage *s);              /* takes s: t is a leaf now */
 uint64_t host_tensor_id(void);                            /* a new one, larger than all before */
+void host_tensor_renew(Tensor *t);                        /* its storage got another value */
+bool host_tensor_ids(const Host *h, Map *ids);            /* of all; false: no memory */
 void host_tensor_detach(Tensor *t);                       /* leaves its trace */
 void host_hint_memory(lua_State *L, Host *h);             /* tells the collector of storage */
 

@@ -7,7 +7,9 @@
  *         that nothing else holds, is cut: all its tensors become leaves.
  */
 #include "host/capture.h"
+#include "host/origin.h"
 #include "host/trace.h"
+#include "host/walk.h"
 
 enum { PENDING_NODES = 4096, HISTORY_NODES = 1 << 18, NODE_WEIGHT = 4096, LIMIT_BYTES = 1 << 25 };
 static const int64_t HISTORY_BYTES = INT64_C(1) << 31;
@@ -26,6 +28,9 @@ void host_trace_end(Trace *tr)
     while (tr->handles.next != &tr->handles) host_tensor_detach(tr->handles.next);
     for (int i = 0; i < tr->value.n; i++) exec_storage_unref(tr->value.at[i]);
     vec_free(&tr->value);
+    for (int i = 0; i < tr->leaves.n; i++) host_origin_unref(tr->leaves.at[i].origin);
+    vec_free(&tr->leaves);
+    host_walk_forget(tr);
     base_map_free(&tr->leaf);
     base_map_free(&tr->past);
     ir_graph_free(tr->graph);
@@ -91,6 +96,25 @@ static bool move_nodes(const Map *old, Map *new, Node *const *made)
     return true;
 }
 
+static bool add_leaf(Trace *tr, const Node *input, const Leaf *leaf)
+{
+    int number = (int)ir_attr_int(input, 0);
+    if (!vec_reserve(&tr->leaves, number + 1)) return false;
+    while (tr->leaves.n <= number) tr->leaves.at[tr->leaves.n++] = (Leaf){0};
+    tr->leaves.at[number] = (Leaf){leaf->id, host_origin_ref(leaf->origin), leaf->result};
+    tr->origins += leaf->origin != NULL;
+    return true;
+}
+
+static bool move_leaves(const Trace *old, Trace *new, Node *const *made)
+{
+    for (int i = 0; i < old->leaves.n; i++) {
+        const Node *n = made[old->graph->inputs.at[i].node->id];
+        if (n && !add_leaf(new, n, &old->leaves.at[i])) return false;
+    }
+    return true;
+}
+
 /* Moves values, leaves and handles of `old` to their nodes in `new`. All memory that is needed
  * was found before the first handle moves. */
 static int trace_move(Trace *old, Trace *new, Node *const *made, const uint8_t *pending)
@@ -99,7 +123,8 @@ static int trace_move(Trace *old, Trace *new, Node *const *made, const uint8_t *
         if (made[id] && value_kept(old, id, pending) &&
             host_trace_store(new, made[id], old->value.at[id]) < 0)
             return SGL_ENOMEM;
-    if (!move_nodes(&old->leaf, &new->leaf, made) || !move_nodes(&old->past, &new->past, made))
+    if (!move_nodes(&old->leaf, &new->leaf, made) || !move_nodes(&old->past, &new->past, made) ||
+        !move_leaves(old, new, made))
         return SGL_ENOMEM;
     while (old->handles.next != &old->handles) {
         Tensor *t = old->handles.next;
@@ -231,7 +256,8 @@ static Node *leaf_node(Trace *tr, Tensor *t)
     Node *n =
         ir_input(tr->graph, INPUT_STATE, t->cut ? TRACE_CUT : NULL, s->dtype, s->rank, s->dims);
     if (!n || host_trace_store(tr, n, t->storage) < 0) return NULL;
-    if (base_map_set(&tr->leaf, t->id, n->id)) return n;
+    Leaf leaf = {t->id, t->origin, t->result};
+    if (add_leaf(tr, n, &leaf) && base_map_set(&tr->leaf, t->id, n->id)) return n;
     base_fail(tr->graph->cx, SGL_ENOMEM, "out of memory for a graph");
     return NULL;
 }

@@ -9,12 +9,22 @@
 #define SGL_HOST_TRACE_H
 #include "host/tensor.h"
 
+/* The tensor that an input of the trace stands for, as it was. */
+typedef struct Leaf {
+    uint64_t id;
+    Origin *origin;            /* a reference */
+    int result;
+} Leaf;
+
 struct Trace {
     Graph *graph;
     Tensor handles;            /* head of the ring of tensors on its nodes */
     VEC(Storage *) value;      /* by node id, may be shorter: values known, each a reference */
     Map leaf;                  /* Tensor.id of a leaf: node id of its input */
     Map past;                  /* Tensor.id of a leaf that was assigned: node id of the value */
+    VEC(Leaf) leaves;          /* by number of the input, may be shorter; id 0: no tensor's */
+    int origins;               /* leaves that have one */
+    Map ids;                   /* node id: address of its TraceIds, where they were asked for */
     int pins;                  /* regions open: the graph must stay */
     int fresh;                 /* number of nodes when something was last computed */
     int64_t held, limit;       /* bytes of values, at most; weight above which to compact */

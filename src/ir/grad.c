@@ -69,6 +69,15 @@ static void spread_flow(const Graph *g, uint8_t *mark, uint32_t count)
 
 void ir_grad_flow(const Graph *g, uint8_t *mark) { spread_flow(g, mark, (uint32_t)g->nodes.n); }
 
+void ir_grad_reach(const Graph *g, uint8_t *mark)
+{
+    for (int id = g->nodes.n - 1; id >= 0; id--) {
+        const Node *node = g->nodes.at[id];
+        if (!mark[id] || !is_float(node) || !ir_op(node)->grad) continue;
+        for (int i = 0; i < node->nin; i++) mark[node->in[i]->id] = 1;
+    }
+}
+
 static void mark_flow(Reverse *r, int n, Node *const *wrt, uint32_t last)
 {
     for (int i = 0; i < n; i++) r->flows[wrt[i]->id] = 1;

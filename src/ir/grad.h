@@ -14,6 +14,8 @@ int ir_grad(Graph *g, Node *loss, int n, Node *const *wrt, Node **out);
 
 /* Spreads marks by id to all floats that depend on a marked node through gradients. */
 void ir_grad_flow(const Graph *g, uint8_t *mark);
+/* The other way: to all that marked floats depend on; marks of what is no float mean nothing. */
+void ir_grad_reach(const Graph *g, uint8_t *mark);
 
 /* Several results at once, each with a cotangent: out[i] = sum over r of seed[r] · d root[r] / d
  * wrt[i], or NULL where no root depends on wrt[i]. masked[r] (NULL: none): the seed came through

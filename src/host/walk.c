@@ -1,0 +1,220 @@
+/* walk.c: walks back through the pending trace.
+ *
+ * Holds: marks are told from those of walks before by their number, so nothing is cleared. A node
+ *        at which one tensor's walk began has the mark `turn`; one that was met on a way, or at
+ *        which several began, `turn` + 1.
+ */
+#include <string.h>
+#include "host/origin.h"
+#include "host/walk.h"
+
+enum { FEW_ENDS = 8 };
+
+typedef struct Behind {
+    const Origin *origin;
+    int result;
+} Behind;
+
+struct Walk {
+    Host *h;
+    uint32_t turn;
+    VEC(uint32_t) mark; /* by node id, may be shorter */
+    VEC(Node *) stack;
+    VEC(const Node *) ends; /* inputs that were met, some twice */
+    VEC(Behind) behind;
+    uint64_t older; /* all tensors with smaller ids may have been met */
+};
+
+Walk *host_walk_begin(Host *h)
+{
+    if (!h->walk) h->walk = base_mem_zero(1, sizeof *h->walk);
+    Walk *w = h->walk;
+    if (!w) return NULL;
+    w->h = h;
+    w->turn += 2;
+    if (w->turn > UINT32_MAX - 4) {
+        memset(w->mark.at, 0, (size_t)w->mark.n * sizeof *w->mark.at);
+        w->turn = 2;
+    }
+    w->stack.n = w->ends.n = w->behind.n = 0;
+    w->older = 0;
+    return w;
+}
+
+void host_walk_free(Host *h)
+{
+    Walk *w = h->walk;
+    if (!w) return;
+    vec_free(&w->mark);
+    vec_free(&w->stack);
+    vec_free(&w->ends);
+    vec_free(&w->behind);
+    base_mem_free(w);
+    h->walk = NULL;
+}
+
+static bool make_room(Walk *w)
+{
+    int n = w->h->pending->graph->nodes.n;
+    if (!vec_reserve(&w->mark, n)) return false;
+    while (w->mark.n < n) w->mark.at[w->mark.n++] = 0;
+    return true;
+}
+
+static uint32_t mark_of(const Walk *w, const Node *n)
+{
+    return (int)n->id < w->mark.n ? w->mark.at[n->id] : 0;
+}
+
+static bool is_met(const Walk *w, const Node *n)
+{
+    uint32_t mark = mark_of(w, n);
+    return mark == w->turn || mark == w->turn + 1;
+}
+
+bool host_walk_node(Walk *w, Node *n)
+{
+    if (!make_room(w)) return false;
+    w->mark.at[n->id] = is_met(w, n) ? w->turn + 1 : w->turn;
+    return vec_push(&w->stack, n);
+}
+
+static bool go_behind(Walk *w, const Origin *o, int result)
+{
+    return !o || vec_push(&w->behind, ((Behind){o, result}));
+}
+
+bool host_walk_from(Walk *w, const Tensor *t, bool among)
+{
+    if (t->cut && !among) w->older = w->h->last_cut;
+    return t->trace ? host_walk_node(w, t->node) : go_behind(w, t->origin, t->result);
+}
+
+static const Leaf *leaf_of(const Trace *tr, const Node *input)
+{
+    int64_t number = ir_attr_int(input, 0);
+    return number < tr->leaves.n ? &tr->leaves.at[number] : NULL;
+}
+
+static bool at_end(Walk *w, const Node *input)
+{
+    const Leaf *leaf = leaf_of(w->h->pending, input);
+    bool cut = !strcmp(input->graph->inputs.at[ir_attr_int(input, 0)].name, TRACE_CUT);
+    if (cut) w->older = w->h->last_cut;
+    return vec_push(&w->ends, input) && (!leaf || go_behind(w, leaf->origin, leaf->result));
+}
+
+bool host_walk_run(Walk *w)
+{
+    while (w->stack.n) {
+        const Node *n = vec_pop(&w->stack);
+        if (DTYPES[n->dtype].class != CLASS_FLOAT) continue;
+        if (n->op == OP_input && !at_end(w, n)) return false;
+        if (!ir_op(n)->grad) continue;
+        for (int i = 0; i < n->nin; i++) {
+            if (mark_of(w, n->in[i]) == w->turn + 1) continue;
+            w->mark.at[n->in[i]->id] = w->turn + 1;
+            if (!vec_push(&w->stack, n->in[i])) return false;
+        }
+    }
+    return true;
+}
+
+static bool id_behind(const Walk *w, uint64_t id)
+{
+    for (int i = 0; i < w->behind.n; i++)
+        if (host_origin_has(w->behind.at[i].origin, w->behind.at[i].result, id)) return true;
+    return false;
+}
+
+/* An origin has the ids of all handles that there were on a node. */
+bool host_walk_meets_behind(const Walk *w, const Tensor *t)
+{
+    if (!w->behind.n) return false;
+    if (id_behind(w, t->id)) return true;
+    const Tensor *ring = t->trace ? &t->trace->handles : NULL;
+    for (const Tensor *other = ring ? ring->next : ring; other != ring; other = other->next)
+        if (other->node == t->node && id_behind(w, other->id)) return true;
+    return false;
+}
+
+/* Is t, a leaf, one of the inputs that were met, or was it computed by what was met? */
+static bool meets_leaf(const Walk *w, const Trace *tr, const Tensor *t)
+{
+    uint64_t node;
+    if (w->ends.n > FEW_ENDS) {
+        if (base_map_get(&tr->leaf, t->id, &node) && is_met(w, tr->graph->nodes.at[node]))
+            return true;
+    } else {
+        for (int i = 0; i < w->ends.n; i++) {
+            const Leaf *leaf = leaf_of(tr, w->ends.at[i]);
+            if (leaf && leaf->id == t->id) return true;
+        }
+    }
+    const Node *past = tr->past.n ? host_trace_past(tr, t) : NULL;
+    return past && is_met(w, past);
+}
+
+bool host_walk_meets(const Walk *w, const Tensor *t, bool among)
+{
+    const Trace *tr = w->h->pending;
+    if (t->id < w->older) return true;
+    uint32_t mark = t->trace ? mark_of(w, t->node) : 0;
+    if (mark && (mark == w->turn + 1 || (mark == w->turn && !among))) return true;
+    if (!t->trace && tr && meets_leaf(w, tr, t)) return true;
+    return host_walk_meets_behind(w, t);
+}
+
+/* ---- ids */
+
+static bool collect(const Walk *w, const Trace *tr, Ids *ids)
+{
+    for (int i = 0; i < w->ends.n; i++) {
+        const Leaf *leaf = leaf_of(tr, w->ends.at[i]);
+        if (leaf && leaf->id && !vec_push(ids, leaf->id)) return false;
+    }
+    for (const Tensor *t = tr->handles.next; t != &tr->handles; t = t->next)
+        if (is_met(w, t->node) && !vec_push(ids, t->id)) return false;
+    for (uint32_t i = 0; i < tr->past.cap; i++) {
+        bool met = tr->past.used[i] && is_met(w, tr->graph->nodes.at[tr->past.slot[i].value]);
+        if (met && !vec_push(ids, tr->past.slot[i].key)) return false;
+    }
+    for (int i = 0; i < w->behind.n; i++)
+        if (!host_origin_ids(w->behind.at[i].origin, w->behind.at[i].result, ids)) return false;
+    return true;
+}
+
+static TraceIds *ids_new(const Walk *w, const Ids *ids)
+{
+    TraceIds *made = base_mem_alloc(sizeof *made + (size_t)ids->n * sizeof *made->id);
+    if (!made) return NULL;
+    *made = (TraceIds){.n = ids->n, .older = w->older};
+    if (ids->n) memcpy(made->id, ids->at, (size_t)ids->n * sizeof *made->id);
+    for (int i = 0; i < w->behind.n; i++) {
+        uint64_t older = host_origin_older(w->behind.at[i].origin);
+        if (older > made->older) made->older = older;
+    }
+    return made;
+}
+
+const TraceIds *host_walk_ids(Host *h, Node *n)
+{
+    Trace *tr = h->pending;
+    uint64_t known;
+    if (base_map_get(&tr->ids, n->id, &known)) return (const TraceIds *)(uintptr_t)known;
+    Walk *w = host_walk_begin(h);
+    Ids ids = {0};
+    bool ok = w && host_walk_node(w, n) && host_walk_run(w) && collect(w, tr, &ids);
+    TraceIds *made = ok ? ids_new(w, &ids) : NULL;
+    vec_free(&ids);
+    if (made && base_map_set(&tr->ids, n->id, (uintptr_t)made)) return made;
+    base_mem_free(made);
+    return NULL;
+}
+
+void host_walk_forget(Trace *tr)
+{
+    for (uint32_t i = 0; i < tr->ids.cap; i++)
+        if (tr->ids.used[i]) base_mem_free((void *)(uintptr_t)tr->ids.slot[i].value);
+    base_map_free(&tr->ids);
+}

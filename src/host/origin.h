@@ -28,7 +28,8 @@ Origin *host_origin_ref(Origin *o); /* NULL is allowed */
 void host_origin_unref(Origin *o);  /* NULL is allowed */
 bool host_origin_has(const Origin *o, int result, uint64_t id);
 bool host_origin_ids(const Origin *o, int result, Ids *ids); /* adds them; false: no memory */
-/* What it says of one result without the ids that are not in `live`; a reference, NULL: no memory. */
+/* What it says of one result, without the ids that are not in `live`. A reference; NULL: no
+ * memory. */
 Origin *host_origin_pruned(Origin *o, int result, const Map *live);
 size_t host_origin_bytes(const Origin *o);         /* NULL is allowed */
 uint64_t host_origin_older(const Origin *o); /* all smaller ids are part of it; 0: none */

@@ -690,9 +690,34 @@ describe("a gradient through a compiled function", function()
       collectgarbage()
       return core.memory()
     end
-    local before = advance(1000)
-    local after = advance(engine.times(10000))
+    local times = engine.times(10000)
+    local before = advance(times)
+    local after = advance(times)
     assert(after.live - before.live < 64 * 1024, after.live - before.live)
     assert(after.blocks - before.blocks < 100, after.blocks - before.blocks)
+  end)
+
+  it("keeps little of long chains of steps and of operations outside, and knows them", function()
+    local w, other, first = sgl.tensor { 0.5 }, sgl.ones(1), sgl.zeros(1)
+    local step = whole(function(x) return x * w + 1 end)
+    local x, before = first, core.memory().live
+    for _ = 1, 1500 do x = x + step(x) * 0.001 end
+    local grown = core.memory().live - before
+    assert(grown < 64 << 20, grown)
+    for _, t in ipairs { w, first } do
+      assert.are.equal("SGL_EGRAD", (refuses(sgl.grad, x:sum(), t)))
+      assert.are.equal("SGL_EGRAD", (refuses(sgl.grad, step(x):sum(), t)))
+    end
+    assert.are.same(x:tolist(), sgl.grad((x * other):sum(), other):tolist())
+  end)
+
+  it("goes through blocks in blocks", function()
+    local function nest(depth, x, w)
+      if depth == 0 then return sgl.grad((x * w):sum(), x) end
+      return sgl.cond(sgl.gt(w:sum(), 0), function() return nest(depth - 1, x * 1, w) end,
+        function() return x * 0 end)
+    end
+    local step = whole(function(x, w) return nest(24, x, w) end)
+    assert.are.same({ 3, 3 }, step(sgl.ones(2), sgl.full({ 2 }, 3)):tolist())
   end)
 end)

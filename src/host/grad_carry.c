@@ -65,6 +65,7 @@ static void note(lua_State *L, Host *h, Capture *c, const uint8_t *mark)
 
 uint8_t *host_carry_outside(lua_State *L, const Capture *c, const uint8_t *mark)
 {
+    luaL_checkstack(L, LUA_MINSTACK, "blocks in blocks");
     uint8_t *outside = host_scratch(L, (size_t)c->outer->trace.graph->nodes.n, 1);
     for (int i = 0; i < c->inputs.n; i++) {
         const BlockInput *in = &c->inputs.at[i];

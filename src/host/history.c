@@ -54,7 +54,7 @@ static void check_outside(lua_State *L, Host *h, Node *loss)
 {
     if (!h->pending->origins) return;
     Walk *w = host_walk_begin(h);
-    if (!w || !host_walk_node(w, loss) || !host_walk_run(w)) no_memory(L);
+    if (!w || !host_walk_node(w, loss) || !host_walk_run(w, true)) no_memory(L);
     for (int i = 1, n = (int)lua_rawlen(L, 2); i <= n; i++) {
         lua_rawgeti(L, 2, i);
         if (host_walk_meets_behind(w, host_tensor_at(L, h, -1)))
@@ -116,7 +116,7 @@ static int walk_from(Host *h, const History *r, int only)
         if (has_history(p) && (only < 0 || i == only))
             ok = host_walk_from(w, p->tensor, p->roles & IN_WRT);
     }
-    return ok && host_walk_run(w) ? first_met(r, w, only) : -2;
+    return ok && host_walk_run(w, false) ? first_met(r, w, only) : -2;
 }
 
 /* Between which parties it is. */

@@ -61,17 +61,14 @@ void host_number_of_size(lua_State *L, Host *h, int arg)
 
 /* ---- into tensors */
 
-/* The same number in the same dtype is checked once in a capture and the blocks inside. */
+/* In a capture, or a block, the same number in the same dtype is checked once. */
 static bool is_checked(lua_State *L, Capture *c, const Node *n, Dtype to)
 {
-    uint64_t known = 0;
-    for (const Capture *around = c; around && !known; around = around->outer)
-        if (base_map_get(&around->fits, (uintptr_t)n, &known)) known = known >> to & 1;
-    if (known) return true;
+    uint64_t known = 0, bit = UINT64_C(1) << to;
     base_map_get(&c->fits, (uintptr_t)n, &known);
-    if (!base_map_set(&c->fits, (uintptr_t)n, known | UINT64_C(1) << to))
+    if (!(known & bit) && !base_map_set(&c->fits, (uintptr_t)n, known | bit))
         host_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
-    return false;
+    return known & bit;
 }
 
 /* The number at `arg`, whose node is n, must be at least the one and below the other at each run.

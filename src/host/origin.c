@@ -10,7 +10,7 @@
 #include "host/origin.h"
 #include "host/walk.h"
 
-enum { MOST_IDS = 1 << 16, FEW_IDS = 256 };
+enum { MOST_IDS = 1 << 16 };
 
 /* What a result can come out of. A value that is replaced has no id of its own afterwards, but what
  * it came out of stays. */
@@ -19,11 +19,6 @@ typedef struct Source {
     SourceKind kind;
     int number; /* of the input, or of the result */
 } Source;
-
-typedef struct Entry {
-    uint64_t id;
-    uint32_t source;
-} Entry;
 
 typedef struct Base {
     int refs, n;
@@ -40,7 +35,7 @@ struct Flow {
     uint64_t *any;       /* by word: the results that some source reaches */
     int late;            /* sources whose ids are known after the run only */
     int most;            /* entries above which to look for those that are gone */
-    VEC(Entry) list;     /* while an origin is built */
+    Ids list;            /* while an origin is built */
     Base *base;          /* of the last run; NULL: no states */
     VEC(uint64_t) known; /* ids of the states, in the order of the sources, that base is of */
     bool histories;      /* a state of this run came out of something */
@@ -156,7 +151,7 @@ Flow *host_flow_new(const Graph *g, int results, Node *const *assigned)
 {
     Flow *f = base_mem_zero(1, sizeof *f);
     if (!f) return NULL;
-    *f = (Flow){.refs = 1, .results = results, .most = FEW_IDS};
+    *f = (Flow){.refs = 1, .results = results};
     for (int i = 0; i < g->inputs.n; i++)
         if (assigned[i] && assigned[i]->nin && !vec_push(&f->owner, i)) {
             host_flow_unref(f);
@@ -226,7 +221,8 @@ static bool inherit(Host *h, Flow *f, const Tensor *t, uint32_t s, uint64_t *old
     const TraceIds *past = host_walk_ids(h, t->node);
     if (!past) return false;
     for (int i = 0; i < past->n; i++)
-        if (past->id[i] != t->id && !vec_push(&f->list, ((Entry){past->id[i], s}))) return false;
+        if (past->at[i].id != t->id && !vec_push(&f->list, ((Entry){past->at[i].id, s})))
+            return false;
     if (past->older > *older) *older = past->older;
     return true;
 }
@@ -249,82 +245,15 @@ static bool gather(Host *h, Flow *f, Tensor *const *tensor, uint64_t *older)
     return true;
 }
 
-static bool before(Entry a, Entry b) { return a.id != b.id ? a.id < b.id : a.source < b.source; }
-
-/* End of the ascending run that begins at i. */
-static int run_end(const Entry *list, int n, int i)
+/* The list in order, and bounded. */
+static bool settle(Host *h, Flow *f, uint64_t *older)
 {
-    for (i++; i < n && !before(list[i], list[i - 1]); i++) continue;
-    return i < n ? i : n;
-}
-
-/* Merges neighbouring ascending runs of `from` into `to`; returns how many runs are left. */
-static int merge_runs(const Entry *from, int n, Entry *to)
-{
-    int runs = 0;
-    for (int start = 0, at = 0; start < n; runs++) {
-        int i = start, middle = run_end(from, n, start), k = middle;
-        int end = middle < n ? run_end(from, n, middle) : n;
-        while (i < middle || k < end)
-            to[at++] =
-                k == end || (i < middle && !before(from[k], from[i])) ? from[i++] : from[k++];
-        start = end;
-    }
-    return runs;
-}
-
-/* Sorted, and nothing twice? */
-static bool in_order(const Flow *f)
-{
-    for (int i = 1; i < f->list.n; i++)
-        if (!before(f->list.at[i - 1], f->list.at[i])) return false;
-    return true;
-}
-
-/* Drops what is there twice, and with `live` the ids that are not in it. */
-static void drop_entries(Flow *f, const Map *live)
-{
-    int n = 0;
-    uint64_t seen;
-    for (int i = 0; i < f->list.n; i++) {
-        Entry e = f->list.at[i];
-        bool twice = n && !before(f->list.at[n - 1], e);
-        if (!twice && (!live || base_map_get(live, e.id, &seen))) f->list.at[n++] = e;
-    }
-    f->list.n = n;
-}
-
-/* Lists that came sorted, one behind the other, are merged. */
-static bool sort_entries(Flow *f)
-{
-    int n = f->list.n;
-    size_t bytes = (size_t)n * sizeof *f->list.at;
-    Entry *other = base_mem_alloc(bytes);
-    if (!other) return false;
-    int runs;
-    do {
-        runs = merge_runs(f->list.at, n, other);
-        memcpy(f->list.at, other, bytes);
-    } while (runs > 1);
-    base_mem_free(other);
-    drop_entries(f, NULL);
-    return true;
-}
-
-/* Keeps the number of entries in proportion to that of the tensors they stand for. */
-static bool bound_entries(Host *h, Flow *f, uint64_t *older)
-{
-    if (f->list.n <= f->most) return true;
-    Map live = {0};
-    bool ok = host_tensor_ids(h, &live);
-    if (ok) drop_entries(f, &live);
-    base_map_free(&live);
-    f->most = 2 * f->list.n + FEW_IDS;
+    if (!host_ids_sort(&f->list) || !host_ids_bound(h, &f->list, &f->most)) return false;
     if (f->list.n > MOST_IDS) {
         f->list.n = 0;
         *older = host_tensor_id();
     }
-    return ok;
+    return true;
 }
 
 /* Are the ids of the states those of the last run? Notes them, and whether one has a history. */
@@ -358,7 +287,7 @@ static bool renew_base(Flow *f, Tensor *const *tensor)
         if (from.kind != STATE) continue;
         if (!vec_push(&f->list, ((Entry){tensor[from.number]->id, (uint32_t)s}))) return false;
     }
-    if (!in_order(f) && !sort_entries(f)) return false;
+    if (!host_ids_sort(&f->list)) return false;
     size_t bytes = (size_t)f->list.n * sizeof *f->list.at;
     f->base = base_mem_alloc(sizeof *f->base + bytes);
     if (!f->base) return false;
@@ -380,8 +309,7 @@ int host_origin_begin(Host *h, Flow *f, Tensor *const *tensor, Origin **out)
     *out = NULL;
     if (!f->sources.n) return SGL_OK;
     if (!renew_base(f, tensor) || !gather(h, f, tensor, &older)) return no_memory(h, f);
-    if (!in_order(f) && !sort_entries(f)) return no_memory(h, f);
-    if (!bound_entries(h, f, &older)) return no_memory(h, f);
+    if (!settle(h, f, &older)) return no_memory(h, f);
     if (!f->base && !f->list.n && !older && !f->late) return SGL_OK;
     Origin *o = base_mem_alloc(sizeof *o + (size_t)(f->list.n + f->late) * sizeof *o->at);
     if (!o) return no_memory(h, f);
@@ -417,14 +345,8 @@ void host_origin_end(Origin *o, Tensor *const *tensor, Tensor *const *result)
 static bool has_entry(const Flow *f, const Entry *at, int n, int result, uint64_t id)
 {
     if (!n || id > at[n - 1].id) return false;
-    int low = 0, high = n;
-    while (low < high) {
-        int middle = low + (high - low) / 2;
-        if (at[middle].id < id) low = middle + 1;
-        else high = middle;
-    }
-    for (; low < n && at[low].id == id; low++)
-        if (reaches(f, at[low].source, result)) return true;
+    for (int i = host_ids_find(at, n, id); i < n && at[i].id == id; i++)
+        if (reaches(f, at[i].source, result)) return true;
     return false;
 }
 
@@ -438,7 +360,8 @@ bool host_origin_has(const Origin *o, int result, uint64_t id)
 static bool add_ids(const Flow *f, const Entry *at, int n, int result, Ids *ids)
 {
     for (int i = 0; i < n; i++)
-        if (reaches(f, at[i].source, result) && !vec_push(ids, at[i].id)) return false;
+        if (reaches(f, at[i].source, result) && !vec_push(ids, ((Entry){at[i].id, 0})))
+            return false;
     return true;
 }
 
@@ -449,3 +372,23 @@ bool host_origin_ids(const Origin *o, int result, Ids *ids)
 }
 
 uint64_t host_origin_older(const Origin *o) { return o->older; }
+
+Origin *host_origin_pruned(Origin *o, int result, const Map *live)
+{
+    int n = 0;
+    uint64_t seen;
+    Origin *made = base_mem_alloc(host_origin_bytes(o));
+    if (!made) return NULL;
+    for (int i = 0; i < o->n; i++)
+        if (reaches(o->flow, o->at[i].source, result) && base_map_get(live, o->at[i].id, &seen))
+            made->at[n++] = o->at[i];
+    *made = (Origin){.refs = 1, .flow = o->flow, .base = o->base, .older = o->older, .n = n};
+    o->flow->refs++;
+    if (o->base) o->base->refs++;
+    return base_mem_resize(made, host_origin_bytes(made));
+}
+
+size_t host_origin_bytes(const Origin *o)
+{
+    return o ? sizeof *o + (size_t)o->n * sizeof *o->at : 0;
+}

@@ -9,7 +9,7 @@
  */
 #ifndef SGL_HOST_ORIGIN_H
 #define SGL_HOST_ORIGIN_H
-#include "host/tensor.h"
+#include "host/ids.h"
 
 typedef struct Flow Flow;
 
@@ -24,10 +24,13 @@ int host_origin_begin(Host *h, Flow *f, Tensor *const *tensor, Origin **o);
 /* After it, all of them having their new ids. */
 void host_origin_end(Origin *o, Tensor *const *tensor, Tensor *const *result);
 
-Origin *host_origin_ref(Origin *o);                /* NULL is allowed */
-void host_origin_unref(Origin *o);                 /* NULL is allowed */
+Origin *host_origin_ref(Origin *o); /* NULL is allowed */
+void host_origin_unref(Origin *o);  /* NULL is allowed */
 bool host_origin_has(const Origin *o, int result, uint64_t id);
-typedef VEC(uint64_t) Ids;
 bool host_origin_ids(const Origin *o, int result, Ids *ids); /* adds them; false: no memory */
-uint64_t host_origin_older(const Origin *o);       /* all smaller ids are part of it; 0: none */
+/* What it says of one result, without the ids that are not in `live`. A reference; NULL: no
+ * memory. */
+Origin *host_origin_pruned(Origin *o, int result, const Map *live);
+size_t host_origin_bytes(const Origin *o);         /* NULL is allowed */
+uint64_t host_origin_older(const Origin *o); /* all smaller ids are part of it; 0: none */
 #endif

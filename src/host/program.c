@@ -431,9 +431,9 @@ static int prog_sizes(lua_State *L)
     int n = host_check_list(L, 3, "sizes: the sizes");
     if (!p->dynamic) return host_raise(L, SGL_ESTATE, NULL, "sizes: no size is symbolic");
     const Shape *list = input_shapes(L, h, p);
+    lua_createtable(L, n, 0);
     int64_t *values = host_dim_solve(host_dynamic_graph(p->dynamic), list);
     if (!values) return host_throw(L, h);
-    lua_createtable(L, n, 0);
     for (int i = 1; i <= n; i++) {
         lua_rawgeti(L, 3, i);
         lua_pushinteger(L, ir_dim_eval(h->cx, host_dim_at(L, -1), values));

@@ -13,10 +13,11 @@
 
 enum { PENDING_NODES = 4096, HISTORY_NODES = 1 << 18, NODE_WEIGHT = 4096, LIMIT_BYTES = 1 << 25 };
 static const int64_t HISTORY_BYTES = INT64_C(1) << 31;
+static const size_t LEAST_BEHIND = 1 << 23;
 
 int host_trace_init(Trace *tr, Ctx *cx)
 {
-    *tr = (Trace){.limit = LIMIT_BYTES};
+    *tr = (Trace){.limit = LIMIT_BYTES, .most_behind = LEAST_BEHIND};
     tr->handles.prev = tr->handles.next = &tr->handles;
     tr->graph = ir_graph_new(cx);
     return tr->graph ? SGL_OK : cx->err.code;
@@ -103,6 +104,7 @@ static bool add_leaf(Trace *tr, const Node *input, const Leaf *leaf)
     while (tr->leaves.n <= number) tr->leaves.at[tr->leaves.n++] = (Leaf){0};
     tr->leaves.at[number] = (Leaf){leaf->id, host_origin_ref(leaf->origin), leaf->result};
     tr->origins += leaf->origin != NULL;
+    tr->behind += host_origin_bytes(leaf->origin);
     return true;
 }
 
@@ -206,6 +208,25 @@ static int trace_cut(Host *h)
     return SGL_OK;
 }
 
+/* The leaves' origins forget tensors that are gone; where there is no memory for that, they do not.
+ */
+static void prune_leaves(Host *h, Trace *tr)
+{
+    Map live = {0};
+    bool ok = host_tensor_ids(h, &live);
+    tr->behind = 0;
+    for (int i = 0; i < tr->leaves.n; i++) {
+        Leaf *leaf = &tr->leaves.at[i];
+        Origin *less =
+            ok && leaf->origin ? host_origin_pruned(leaf->origin, leaf->result, &live) : NULL;
+        if (less) host_origin_unref(leaf->origin);
+        if (less) leaf->origin = less;
+        tr->behind += host_origin_bytes(leaf->origin);
+    }
+    base_map_free(&live);
+    tr->most_behind = 2 * tr->behind + LEAST_BEHIND;
+}
+
 /* Keeps the pending trace inside its bounds. Unreachable handles count until Lua collects them,
  * so it collects before many are run. */
 static int trace_tidy(lua_State *L, Host *h)
@@ -215,6 +236,10 @@ static int trace_tidy(lua_State *L, Host *h)
         host_trace_idle(h);
         int status = h->pending ? realise_all(h) : SGL_OK;
         if (status < 0) return status;
+    }
+    if (h->pending && h->pending->behind > h->pending->most_behind) {
+        lua_gc(L, LUA_GCCOLLECT);
+        if (h->pending) prune_leaves(h, h->pending);
     }
     if (!h->pending || weight(h->pending) < h->pending->limit) return SGL_OK;
     host_trace_compact(h);

@@ -25,6 +25,8 @@ struct Trace {
     VEC(Leaf) leaves;          /* by number of the input, may be shorter; id 0: no tensor's */
     int origins;               /* leaves that have one */
     Map ids;                   /* node id: address of its TraceIds, where they were asked for */
+    int64_t kept;              /* ids in them */
+    size_t behind, most_behind; /* bytes of the leaves' origins; above which to prune them */
     int pins;                  /* regions open: the graph must stay */
     int fresh;                 /* number of nodes when something was last computed */
     int64_t held, limit;       /* bytes of values, at most; weight above which to compact */

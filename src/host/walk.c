@@ -8,7 +8,7 @@
 #include "host/origin.h"
 #include "host/walk.h"
 
-enum { FEW_ENDS = 8 };
+enum { FEW_ENDS = 8, MOST_KEPT = 1 << 19 };
 
 typedef struct Behind {
     const Origin *origin;
@@ -22,7 +22,9 @@ struct Walk {
     VEC(Node *) stack;
     VEC(const Node *) ends; /* inputs that were met, some twice */
     VEC(Behind) behind;
-    uint64_t older; /* all tensors with smaller ids may have been met */
+    VEC(const TraceIds *) known; /* of nodes that it stopped at */
+    int most;                    /* ids above which to look for tensors that are gone */
+    uint64_t older;              /* all tensors with smaller ids may have been met */
 };
 
 Walk *host_walk_begin(Host *h)
@@ -36,7 +38,7 @@ Walk *host_walk_begin(Host *h)
         memset(w->mark.at, 0, (size_t)w->mark.n * sizeof *w->mark.at);
         w->turn = 2;
     }
-    w->stack.n = w->ends.n = w->behind.n = 0;
+    w->stack.n = w->ends.n = w->behind.n = w->known.n = 0;
     w->older = 0;
     return w;
 }
@@ -49,6 +51,7 @@ void host_walk_free(Host *h)
     vec_free(&w->stack);
     vec_free(&w->ends);
     vec_free(&w->behind);
+    vec_free(&w->known);
     base_mem_free(w);
     h->walk = NULL;
 }
@@ -104,33 +107,51 @@ static bool at_end(Walk *w, const Node *input)
     return vec_push(&w->ends, input) && (!leaf || go_behind(w, leaf->origin, leaf->result));
 }
 
-bool host_walk_run(Walk *w)
+static const TraceIds *kept_ids(const Trace *tr, const Node *n)
+{
+    uint64_t known;
+    return base_map_get(&tr->ids, n->id, &known) ? (const TraceIds *)(uintptr_t)known : NULL;
+}
+
+/* On to node n, by a way. */
+static bool go_on(Walk *w, Node *n, bool whole)
+{
+    if (mark_of(w, n) == w->turn + 1) return true;
+    w->mark.at[n->id] = w->turn + 1;
+    const TraceIds *known = whole ? NULL : kept_ids(w->h->pending, n);
+    return known ? vec_push(&w->known, known) : vec_push(&w->stack, n);
+}
+
+bool host_walk_run(Walk *w, bool whole)
 {
     while (w->stack.n) {
         const Node *n = vec_pop(&w->stack);
         if (DTYPES[n->dtype].class != CLASS_FLOAT) continue;
         if (n->op == OP_input && !at_end(w, n)) return false;
         if (!ir_op(n)->grad) continue;
-        for (int i = 0; i < n->nin; i++) {
-            if (mark_of(w, n->in[i]) == w->turn + 1) continue;
-            w->mark.at[n->in[i]->id] = w->turn + 1;
-            if (!vec_push(&w->stack, n->in[i])) return false;
-        }
+        for (int i = 0; i < n->nin; i++)
+            if (!go_on(w, n->in[i], whole)) return false;
     }
     return true;
 }
 
+/* Among the ids of what it did not go through? */
 static bool id_behind(const Walk *w, uint64_t id)
 {
     for (int i = 0; i < w->behind.n; i++)
         if (host_origin_has(w->behind.at[i].origin, w->behind.at[i].result, id)) return true;
+    for (int i = 0; i < w->known.n; i++) {
+        const TraceIds *ids = w->known.at[i];
+        int at = host_ids_find(ids->at, ids->n, id);
+        if (id < ids->older || (at < ids->n && ids->at[at].id == id)) return true;
+    }
     return false;
 }
 
-/* An origin has the ids of all handles that there were on a node. */
+/* There are the ids of all handles that there were on a node. */
 bool host_walk_meets_behind(const Walk *w, const Tensor *t)
 {
-    if (!w->behind.n) return false;
+    if (!w->behind.n && !w->known.n) return false;
     if (id_behind(w, t->id)) return true;
     const Tensor *ring = t->trace ? &t->trace->handles : NULL;
     for (const Tensor *other = ring ? ring->next : ring; other != ring; other = other->next)
@@ -167,49 +188,87 @@ bool host_walk_meets(const Walk *w, const Tensor *t, bool among)
 
 /* ---- ids */
 
-static bool collect(const Walk *w, const Trace *tr, Ids *ids)
+static bool add_id(Ids *ids, uint64_t id) { return vec_push(ids, ((Entry){id, 0})); }
+
+/* Of the tensors that it met itself. */
+static bool add_met(const Walk *w, const Trace *tr, Ids *ids)
 {
     for (int i = 0; i < w->ends.n; i++) {
         const Leaf *leaf = leaf_of(tr, w->ends.at[i]);
-        if (leaf && leaf->id && !vec_push(ids, leaf->id)) return false;
+        if (leaf && leaf->id && !add_id(ids, leaf->id)) return false;
     }
     for (const Tensor *t = tr->handles.next; t != &tr->handles; t = t->next)
-        if (is_met(w, t->node) && !vec_push(ids, t->id)) return false;
+        if (is_met(w, t->node) && !add_id(ids, t->id)) return false;
     for (uint32_t i = 0; i < tr->past.cap; i++) {
         bool met = tr->past.used[i] && is_met(w, tr->graph->nodes.at[tr->past.slot[i].value]);
-        if (met && !vec_push(ids, tr->past.slot[i].key)) return false;
+        if (met && !add_id(ids, tr->past.slot[i].key)) return false;
     }
-    for (int i = 0; i < w->behind.n; i++)
-        if (!host_origin_ids(w->behind.at[i].origin, w->behind.at[i].result, ids)) return false;
     return true;
 }
 
-static TraceIds *ids_new(const Walk *w, const Ids *ids)
+static bool tidy(Walk *w, Ids *ids)
 {
-    TraceIds *made = base_mem_alloc(sizeof *made + (size_t)ids->n * sizeof *made->id);
-    if (!made) return NULL;
-    *made = (TraceIds){.n = ids->n, .older = w->older};
-    if (ids->n) memcpy(made->id, ids->at, (size_t)ids->n * sizeof *made->id);
-    for (int i = 0; i < w->behind.n; i++) {
-        uint64_t older = host_origin_older(w->behind.at[i].origin);
-        if (older > made->older) made->older = older;
+    return host_ids_sort(ids) && host_ids_bound(w->h, ids, &w->most);
+}
+
+/* What is the same in many lists is in memory a few times only. */
+static bool tidy_many(Walk *w, Ids *ids) { return ids->n / 4 <= w->most || tidy(w, ids); }
+
+static bool collect(Walk *w, const Trace *tr, Ids *ids)
+{
+    if (!add_met(w, tr, ids)) return false;
+    for (int i = 0; i < w->behind.n; i++)
+        if (!host_origin_ids(w->behind.at[i].origin, w->behind.at[i].result, ids) ||
+            !tidy_many(w, ids))
+            return false;
+    for (int i = 0; i < w->known.n; i++) {
+        const TraceIds *known = w->known.at[i];
+        for (int k = 0; k < known->n; k++)
+            if (!vec_push(ids, known->at[k])) return false;
+        if (!tidy_many(w, ids)) return false;
     }
+    return tidy(w, ids);
+}
+
+static uint64_t oldest(const Walk *w)
+{
+    uint64_t older = w->older;
+    for (int i = 0; i < w->behind.n; i++) {
+        uint64_t behind = host_origin_older(w->behind.at[i].origin);
+        if (behind > older) older = behind;
+    }
+    for (int i = 0; i < w->known.n; i++)
+        if (w->known.at[i]->older > older) older = w->known.at[i]->older;
+    return older;
+}
+
+/* Keeps them, and no more than MOST_KEPT beside them. */
+static const TraceIds *keep(Trace *tr, const Node *n, const Ids *ids, uint64_t older)
+{
+    size_t bytes = (size_t)ids->n * sizeof *ids->at;
+    TraceIds *made = base_mem_alloc(sizeof *made + bytes);
+    if (!made) return NULL;
+    *made = (TraceIds){.n = ids->n, .older = older};
+    if (bytes) memcpy(made->at, ids->at, bytes);
+    if (tr->kept > MOST_KEPT) host_walk_forget(tr);
+    if (!base_map_set(&tr->ids, n->id, (uintptr_t)made)) {
+        base_mem_free(made);
+        return NULL;
+    }
+    tr->kept += made->n;
     return made;
 }
 
 const TraceIds *host_walk_ids(Host *h, Node *n)
 {
-    Trace *tr = h->pending;
-    uint64_t known;
-    if (base_map_get(&tr->ids, n->id, &known)) return (const TraceIds *)(uintptr_t)known;
+    const TraceIds *known = kept_ids(h->pending, n);
+    if (known) return known;
     Walk *w = host_walk_begin(h);
     Ids ids = {0};
-    bool ok = w && host_walk_node(w, n) && host_walk_run(w) && collect(w, tr, &ids);
-    TraceIds *made = ok ? ids_new(w, &ids) : NULL;
+    bool ok = w && host_walk_node(w, n) && host_walk_run(w, false) && collect(w, h->pending, &ids);
+    if (ok) known = keep(h->pending, n, &ids, oldest(w));
     vec_free(&ids);
-    if (made && base_map_set(&tr->ids, n->id, (uintptr_t)made)) return made;
-    base_mem_free(made);
-    return NULL;
+    return known;
 }
 
 void host_walk_forget(Trace *tr)
@@ -217,4 +276,5 @@ void host_walk_forget(Trace *tr)
     for (uint32_t i = 0; i < tr->ids.cap; i++)
         if (tr->ids.used[i]) base_mem_free((void *)(uintptr_t)tr->ids.slot[i].value);
     base_map_free(&tr->ids);
+    tr->kept = 0;
 }

@@ -269,3 +269,105 @@ describe("the gradient by an assigned tensor", function()
     assert.are.same({ 7.0, 11.0 }, sgl.grad(loss, w):tolist())
   end)
 end)
+
+-- Each call of a step begins with what Lua would make anew.
+describe("an assign to what the step made", function()
+  local MADE = {
+    data = function() return sgl.tensor { 1.0, 2.0, 3.0 } end,
+    zeros = function() return sgl.zeros(3) end,
+    full = function(x) return sgl.full({ 3 }, x.shape[1] + 0.5) end,
+    computed = function(x) return x * 2 end,
+    rolled = function(x) return x:roll(3, 1) end,
+    clone = function(x) return x:clone() end,
+    gradient = function(x) return sgl.grad((x * x):sum(), x) end,
+  }
+  local CHANGES = {
+    ["assign"] = function(t, x) t:assign(t + x) end,
+    ["position"] = function(t, x) t[2] = x[1] end,
+    ["mask"] = function(t, x) t[t:gt(1)] = x end,
+    ["branch taken"] = function(t, x)
+      sgl.cond(x:sum():gt(0), function() t:assign(t + x) end, function() end)
+    end,
+    ["branch that reads and writes"] = function(t, x)
+      return (sgl.cond(x:sum():lt(0), function() return t end, function()
+        t[1] = 7
+        return t
+      end))
+    end,
+    ["branch in a branch"] = function(t, x)
+      sgl.cond(x:sum():gt(0), function()
+        sgl.cond(x:mean():gt(0), function() t:assign(t * 2) end, function() t:assign(x) end)
+      end, function() end)
+    end,
+    ["scan"] = function(t)
+      return (sgl.scan(function(c)
+        t:assign(t * 2)
+        return c + t
+      end, t, 2))
+    end,
+    ["made in the scan"] = function(t, x, make)
+      return (sgl.scan(function(c)
+        local own = make(x)
+        own:assign(own * 2)
+        return c + own
+      end, t, 3))
+    end,
+    ["loop"] = function(t)
+      return (sgl.loop(function(c) return c:sum():lt(40) end, function(c)
+        t:assign(t + 1)
+        return c + t
+      end, t, { max = 3 }))
+    end,
+  }
+  for what, make in pairs(MADE) do
+    for how, change in pairs(CHANGES) do
+      it(("is not there at the next call: %s, %s"):format(what, how), function()
+        local function fn(x)
+          local t = make(x)
+          local results = { change(t, x, make) }
+          return t, t * 2, x, table.unpack(results)
+        end
+        local step = sgl.compile(fn)
+        for call = 1, 3 do
+          local want = table.pack(fn(sgl.tensor { 0.5 * call, 2.0, 1.0 }))
+          local got = table.pack(step(sgl.tensor { 0.5 * call, 2.0, 1.0 }))
+          for i = 1, want.n do
+            assert.are.same(want[i]:tolist(), got[i]:tolist())
+          end
+        end
+        assert.are.equal(1, #step:programs())
+      end)
+    end
+  end
+end)
+
+describe("a gradient by a tensor that a block assigned", function()
+  local READS = {
+    cond = function(x, y)
+      return sgl.cond(x:sum():gt(0), function()
+        x:assign(y * 2)
+        return x * 3
+      end, function() return y end)
+    end,
+    scan = function(x, y)
+      return (sgl.scan(function(c)
+        x:assign(y * 2)
+        return c + x
+      end, y, 2))
+    end,
+  }
+  for name, read in pairs(READS) do
+    it("is refused where the loss depends on what the block returned: " .. name, function()
+      local ok, e = pcall(sgl.compile(function(x, y)
+        return sgl.grad((read(x, y) * y):sum(), x)
+      end), sgl.ones(2), sgl.ones(2))
+      assert.is_false(ok)
+      assert.are.equal("SGL_EGRAD", e.code)
+      local after = sgl.compile(function(x, y)
+        read(x, y)
+        return sgl.grad((x * x * y):sum(), x)
+      end)
+      assert.are.same({ 4, 4 }, after(sgl.ones(2), sgl.ones(2)):tolist())
+    end)
+  end
+end)

@@ -747,3 +747,27 @@ describe("what a function given to sgl.cond, scan or loop reads", function()
     assert.is_truthy(tostring(e):find("'if' on a computed tensor", 1, true))
   end)
 end)
+
+describe("sgl.scan", function()
+  it("goes through the xs that it was given, whatever its steps assign to them", function()
+    both(function(x)
+      local rows = x * 1
+      local last, ys = sgl.scan(function(c, row)
+        rows:assign(rows * 2)
+        return c + row, row
+      end, sgl.zeros(2), rows)
+      return last, ys, rows
+    end, sgl.tensor { { 1.0, 2.0 }, { 3.0, 4.0 }, { 5.0, 6.0 } })
+  end)
+
+  it("gives the ys that each step returned, whatever later steps assign to them", function()
+    both(function(x)
+      local state = x[1] * 1
+      local _, ys = sgl.scan(function(c, row)
+        state:assign(state + row)
+        return c, state
+      end, sgl.zeros(2), x)
+      return ys, state
+    end, sgl.tensor { { 1.0, 2.0 }, { 3.0, 4.0 }, { 5.0, 6.0 } })
+  end)
+end)

@@ -304,3 +304,25 @@ describe("a gradient", function()
     end
   end)
 end)
+
+describe("a gradient by a gradient", function()
+  local sgl = require "sgl"
+
+  -- Equal ones may be computed once, but none is computed out of another.
+  it("is 0 for another, also an equal one, in a step and outside", function()
+    local function fn(x, y)
+      local s = x + y
+      local a, b = table.unpack(sgl.grad((s * s):sum(), { x, y }))
+      local c, d = table.unpack(sgl.grad((s * 3):sum(), { s, x }))
+      local none, other = sgl.grad(x:sum(), y), sgl.grad(y:sum(), x)
+      return sgl.grad((a * 2):sum(), b), sgl.grad((d * 2):sum(), c),
+        sgl.grad((none * 2):sum(), other), sgl.grad((a * 2):sum(), a), sgl.grad(a:sum(), x)
+    end
+    local x, y = sgl.tensor { 1.0, 2.0 }, sgl.tensor { 3.0, -4.0 }
+    for _, step in ipairs { fn, sgl.compile(fn) } do
+      local seen = {}
+      for i, g in ipairs { step(x, y) } do seen[i] = g:tolist() end
+      assert.are.same({ { 0, 0 }, { 0, 0 }, { 0, 0 }, { 2, 2 }, { 2, 2 } }, seen)
+    end
+  end)
+end)

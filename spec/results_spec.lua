@@ -119,6 +119,27 @@ describe("what the step makes", function()
     assert.are.equal(1, #step:programs())
   end)
 
+  it("is new where it stands in memory where an argument stood", function()
+    for _ = 1, 200 do
+      local x = sgl.ones(2)
+      local step = sgl.compile(function(_, _)
+        collectgarbage()
+        local list = {}
+        for k = 1, 30 do
+          list[k] = sgl.zeros(2) + k
+          list[k]:assign(list[k] * 2)
+        end
+        return table.unpack(list)
+      end)
+      for k, t in ipairs { step(x, x) } do
+        assert.is_false(rawequal(t, x))
+        assert.are.same({ 2 * k, 2 * k }, t:tolist())
+      end
+      assert.are.same({ 1, 1 }, x:tolist())
+      step:close()
+    end
+  end)
+
   it("may be a function that has nothing of the step", function()
     local k = 3
     local step = sgl.compile(function(x)
@@ -200,6 +221,7 @@ describe("sizes among results", function()
     local function fn(x)
       local k, t = x.shape[1], x:sum()
       return k / 2, k ^ 2, k ^ 0.5, -k, 1.5 * k, -3 - k, k * -2, 7 // k, k % 2, 2 ^ -k,
+        k * 1.0, k + 0.0, 2.0 - k, k // 1.0, k % 2.0, k * 2.0 // 2, 0.0 + k * 2,
         x * (k ^ 0.5), t / k, t * (k / 3), x:double() * (1 / k), x:int() * k, sgl.tensor(k),
         sgl.full({ 2 }, k), sgl.full({}, k / 2, { dtype = "f64" })
     end

@@ -127,9 +127,11 @@ local function length_of(xs, leaves)
   return leaves[1].shape[1]
 end
 
--- A scan over its parts: `step(carry leaves, x leaves)` returns the new ones and those of y.
+-- A scan over its parts: `step(carry leaves, x leaves)` returns the new ones and those of y. What
+-- a step assigns changes neither the xs of later steps nor the ys of earlier ones.
 local function scan_called(step, carry, xs, n, reverse)
   local ys = {}
+  xs = copies(xs)
   local scope <close> = core.rng_scope()
   for k = 1, n do
     local t, slices, y = reverse and n - k + 1 or k, {}
@@ -138,7 +140,7 @@ local function scan_called(step, carry, xs, n, reverse)
     carry, y = step(copies(carry), slices)
     for i, v in ipairs(y) do
       ys[i] = ys[i] or {}
-      ys[i][t] = v
+      ys[i][t] = v:clone()
     end
   end
   for i, list in ipairs(ys) do ys[i] = create.stack(list, 1) end

@@ -118,6 +118,8 @@ static void capture_end(Owned *o)
     vec_free(&c->sizes);
     base_mem_free(c->example);
     c->example = NULL;
+    vec_free(&c->changes);
+    vec_free(&c->given);
     base_map_free(&c->state_of);
     base_map_free(&c->fits);
     vec_free(&c->checks);
@@ -197,7 +199,10 @@ Node *host_capture_assign(lua_State *L, Host *h, int arg, Tensor *t, Node *value
         return value;
     }
     CapturedState *s = state_at(L, h, c, arg, t);
-    if (c->outer) return s->now = value;
+    if (c->outer) {
+        s->input = host_block_changes(L, h, c, arg, t, s->input);
+        return s->input ? (s->now = value) : NULL;
+    }
     return ir_assign(c->trace.graph, s->input, value) < 0 ? NULL : (s->now = value);
 }
 
@@ -244,8 +249,12 @@ static void take_example(lua_State *L, Host *h, Capture *c)
     if (!c->example) host_throw(L, h);
 }
 
-/* Pushes the stand-in for argument i of the list at 2. */
-static void push_argument(lua_State *L, Host *h, Capture *c, int i, int dims)
+/* Where the arguments of core.capture stand, and what it pushes. */
+enum { FN = 1, ARGS, NAMES, USER_FN, ONCE, NOTE, DIMS, SETTLE, GUARDS, CAPTURE, STATES };
+
+/* Pushes the stand-in for argument i of the list at 2; the list at `anchors` keeps it, so that
+ * nothing made later has its address. */
+static void push_argument(lua_State *L, Host *h, Capture *c, int i, int anchors)
 {
     Shape s = {.dtype = DT_f64};
     lua_rawgeti(L, 2, i);
@@ -256,7 +265,7 @@ static void push_argument(lua_State *L, Host *h, Capture *c, int i, int dims)
         host_raise(L, SGL_EARG, NULL, "capture: argument %d must be a tensor or a number, got %s",
                    i, host_kind(L, -1));
     else c->args[i - 1].number = lua_isinteger(L, -1) ? INTEGER : FLOAT;
-    take_sizes(L, dims, i, &s);
+    take_sizes(L, DIMS, i, &s);
     const char *name = NULL;
     if (lua_istable(L, 3) && lua_rawgeti(L, 3, i) == LUA_TSTRING) name = lua_tostring(L, -1);
     for (int k = 1; k < i; k++) { /* one tensor twice: one stand-in, so that updates are seen */
@@ -269,6 +278,8 @@ static void push_argument(lua_State *L, Host *h, Capture *c, int i, int dims)
     Node *n = ir_input(c->trace.graph, INPUT_ARG, name, s.dtype, s.rank, s.dims);
     if (!n) host_throw(L, h);
     host_tensor_bind(t, &c->trace, n);
+    lua_pushvalue(L, -1);
+    lua_rawseti(L, anchors, i);
     c->args[i - 1].tensor = t;
     if (c->args[i - 1].number) t->weak = c->args[i - 1].number == INTEGER ? WEAK_INT : WEAK_FLOAT;
     lua_replace(L, -(lua_istable(L, 3) ? 3 : 2));
@@ -338,9 +349,6 @@ static SrcPos function_start(lua_State *L, Host *h, int arg)
     return base_src_pos(h->cx, base_src(h->cx, host_plain_name(ar.short_src), ar.linedefined));
 }
 
-/* Where the arguments of core.capture stand, and what it pushes. */
-enum { FN = 1, ARGS, NAMES, USER_FN, ONCE, NOTE, DIMS, SETTLE, GUARDS, CAPTURE, STATES };
-
 /* What fn returned, on the top, becomes the list of outputs. The hook is off: that is no part of
  * the step. */
 static void settle(lua_State *L)
@@ -355,8 +363,10 @@ static void settle(lua_State *L)
 static void record(lua_State *L, Host *h, Capture *c, Guards *g)
 {
     bool once = lua_toboolean(L, ONCE);
+    lua_createtable(L, c->nargs, 0);
+    int anchors = lua_gettop(L);
     lua_pushvalue(L, FN);
-    for (int i = 1; i <= c->nargs; i++) push_argument(L, h, c, i, DIMS);
+    for (int i = 1; i <= c->nargs; i++) push_argument(L, h, c, i, anchors);
     take_example(L, h, c);
     host_watch_on(L, &c->watch, h, g, once);
     lua_call(L, c->nargs, 1);

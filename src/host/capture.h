@@ -46,6 +46,12 @@ typedef struct BlockInput {
     Node *from, *input;        /* node outside; INDEX: NULL */
 } BlockInput;
 
+/* What a tensor that a block assigned is after it, and the block's results among all `given`. */
+typedef struct BlockChange {
+    const Node *changed;
+    int from, to;
+} BlockChange;
+
 /* A gradient that was taken in a block that repeats. */
 typedef struct CarryGrad {
     Src src;
@@ -62,6 +68,8 @@ typedef struct Capture {
     VEC(BlockInput) inputs;    /* of a block, by number of the input */
     VEC(Node *) results;       /* of a block */
     VEC(CarryGrad) grads;      /* of a block that repeats */
+    VEC(BlockChange) changes;  /* by the blocks inside */
+    VEC(Node *) given;         /* results of the blocks inside */
     Node *effect;              /* the last print or assert; NULL: none */
     Node *index;               /* of a block that repeats and draws: the number of the step */
     Trace trace;
@@ -114,6 +122,7 @@ bool host_capture_holds(const Capture *c, const Tensor *t);
 
 /* control.c: the same for a block: its input for what lies outside. NULL with the error set. */
 Node *host_block_tensor(lua_State *L, Host *h, Capture *c, int arg, Tensor *t);
+Node *host_block_changes(lua_State *L, Host *h, Capture *c, int arg, Tensor *t, Node *input);
 Node *host_block_rng(Capture *c);
 Node *host_block_effect(Capture *c);
 /* grad_block.c: gradients inside a block; the loss is argument 1, the list of tensors argument 2.

@@ -36,11 +36,20 @@ static Node *block_input(Capture *c, BlockKind kind, Tensor *t, Node *from, cons
     return n;
 }
 
-/* A constant stays one. A block that repeats may find later that it assigns the handle. */
+/* A constant stays one, until the block assigns its handle (host_block_changes). A block that
+ * repeats may find that after it read it. */
 Node *host_block_tensor(lua_State *L, Host *h, Capture *c, int arg, Tensor *t)
 {
     Node *from = host_capture_node_in(L, h, c->outer, arg, t);
     if (from->op == OP_const && !c->repeats) return ir_node_over(c->trace.graph, from, NULL);
+    return block_input(c, BLOCK_TENSOR, t, from, from);
+}
+
+/* The input that the block's value of t comes in by, before t is assigned. */
+Node *host_block_changes(lua_State *L, Host *h, Capture *c, int arg, Tensor *t, Node *input)
+{
+    if (input->op == OP_input) return input;
+    Node *from = host_capture_node_in(L, h, c->outer, arg, t);
     return block_input(c, BLOCK_TENSOR, t, from, from);
 }
 
@@ -165,6 +174,7 @@ typedef struct Plan {
     int list[2], nblock; /* on the stack: the states of each block */
     Op op;
     int ncarry; /* the user's */
+    int given;  /* results of blocks before this one */
     Dim length;
     bool reverse;
     Joined *in;
@@ -343,6 +353,8 @@ static void apply_changes(Plan *p, const int number[2], int first)
             push_tensor(p, j->tensor);
             made = host_capture_assign(p->L, p->h, lua_gettop(p->L), j->tensor, made);
             lua_pop(p->L, 1);
+            BlockChange change = {made, p->given, p->outer->given.n};
+            if (made && !vec_push(&p->outer->changes, change)) no_memory(p->L, p->h);
         }
         if (!made) host_throw(p->L, p->h);
     }
@@ -357,6 +369,7 @@ static void push_results(Plan *p, const int number[2], int first, int count)
         Node *made = control_node(p, number, first + k);
         if (!made) host_throw(p->L, p->h);
         host_tensor_bind(t, &p->outer->trace, made);
+        if (!vec_push(&p->outer->given, made)) no_memory(p->L, p->h);
         lua_rawseti(p->L, -2, k + 1);
     }
 }
@@ -388,6 +401,7 @@ static int cond(lua_State *L)
     Host *h = begin(L, "cond", &draw);
     lua_settop(L, 5);
     Plan p = {.L = L, .h = h, .outer = h->capture, .nblock = 2, .op = OP_cond};
+    p.given = p.outer->given.n;
     int number[2];
     Node *pred = host_node(L, h, 1, "cond");
     for (int b = 0; b < 2; b++) {
@@ -431,6 +445,7 @@ static int scan(lua_State *L)
     Host *h = begin(L, "scan", &draw);
     lua_settop(L, 6);
     Plan p = {.L = L, .h = h, .outer = h->capture, .nblock = 1, .op = OP_scan};
+    p.given = p.outer->given.n;
     int number[2];
     p.length = host_dim_at(L, 4);
     if (p.length == DIM_FAIL) p.length = luaL_optinteger(L, 4, 0);
@@ -457,6 +472,7 @@ static int loop(lua_State *L)
     Host *h = begin(L, "loop", &draw);
     lua_settop(L, 4);
     Plan p = {.L = L, .h = h, .outer = h->capture, .nblock = 1, .op = OP_loop};
+    p.given = p.outer->given.n;
     int number[2];
     p.length = luaL_checkinteger(L, 3);
     p.block[0] = block_new(L, h, true, draw);

@@ -49,14 +49,16 @@ static int push_result(lua_State *L, Host *h, Dim d)
     return 1;
 }
 
-/* The operand as a size; negative whole numbers go to *minus. DIM_FAIL: it is something else. */
+/* The operand as a size; negative integers go to *minus. DIM_FAIL: it is something else. A float,
+ * 2.0 as well, is: what Lua computes with it is a float. */
 static Dim operand(lua_State *L, int arg, bool *minus)
 {
-    int whole;
-    lua_Integer v = lua_tointegerx(L, arg, &whole);
-    *minus = whole && v < 0;
+    *minus = false;
     if (lua_type(L, arg) != LUA_TNUMBER) return host_dim_at(L, arg);
-    return !whole || v == INT64_MIN ? DIM_FAIL : v < 0 ? -v : v;
+    if (!lua_isinteger(L, arg)) return DIM_FAIL;
+    lua_Integer v = lua_tointeger(L, arg);
+    *minus = v < 0;
+    return v == INT64_MIN ? DIM_FAIL : v < 0 ? -v : v;
 }
 
 /* As a number of the step, or beside a tensor as an element of it. */

@@ -55,6 +55,29 @@ static void check_wrt(lua_State *L, Host *h, const Node *n, int i)
                "grad: tensor %d is a constant made inside the captured step", i + 1);
 }
 
+/* What a block computed of a tensor after it assigned that is computed of another node than the one
+ * that the tensor stands for behind the block: refused where the loss may depend on it so. */
+static void check_changes(lua_State *L, const Capture *c, const Node *loss, int n, Node **wrt)
+{
+    if (!c || !c->changes.n) return;
+    const Graph *g = c->trace.graph;
+    uint8_t *mark = host_scratch(L, (size_t)g->nodes.n, 1);
+    mark[loss->id] = 1;
+    ir_grad_reach(g, mark);
+    for (int i = 0; i < c->changes.n; i++) {
+        const BlockChange *b = &c->changes.at[i];
+        bool read = false;
+        for (int k = b->from; k < b->to; k++) read |= mark[c->given.at[k]->id];
+        for (int k = 0; k < n && read; k++)
+            if (wrt[k] == b->changed)
+                host_raise(L, SGL_EGRAD, "take the gradient in that function, or by its result",
+                           "grad: tensor %d was assigned in a function given to sgl.cond, scan or "
+                           "loop, and the loss depends on what that returned",
+                           k + 1);
+    }
+    lua_pop(L, 1);
+}
+
 /* The node of the tensor at arg, in the capture c if there is one. */
 static Node *node_of(lua_State *L, Host *h, Capture *c, int arg)
 {
@@ -63,7 +86,8 @@ static Node *node_of(lua_State *L, Host *h, Capture *c, int arg)
 }
 
 /* Gradients by wrt, and by past[i] (NULL: none) what tensor i was before it became a leaf: a loss
- * recorded before then reads that. wrt has room for n more. */
+ * recorded before then reads that. wrt has room for n more. Each is a node of its own, which only
+ * the script reads: a gradient by a gradient goes back through no other. */
 static int gradients(Graph *g, Node *loss, int n, Node **wrt, Node *const *past, Node **dx)
 {
     int m = n;
@@ -73,6 +97,10 @@ static int gradients(Graph *g, Node *loss, int n, Node **wrt, Node *const *past,
     for (int i = 0, k = n; i < n && status == SGL_OK; i++) {
         if (!past[i]) continue;
         dx[i] = ir_add(dx[i], dx[k++]);
+        if (!dx[i]) status = g->cx->err.code;
+    }
+    for (int i = 0; i < n && status == SGL_OK; i++) {
+        dx[i] = ir_reshape(dx[i], dx[i]->rank, dx[i]->dims);
         if (!dx[i]) status = g->cx->err.code;
     }
     return status;
@@ -108,6 +136,7 @@ static int grad(lua_State *L)
         lua_pop(L, 1);
     }
     check_cut(L, h, loss, n, wrt);
+    check_changes(L, c ? c : h->capture, loss, n, wrt);
     host_history_check(L, h, c, loss);
     host_grad_check(L, c, loss, n, wrt);
     host_carry_note(L, h, c, loss);

@@ -169,6 +169,19 @@ static int make_number(lua_State *L, Host *h, const Tensor *number)
     return push_node(L, h, tr, host_number_cast(L, h, "tensor", 1, dtype));
 }
 
+/* The data tensor on top, or, in a capture, one that stands for a node as all that a step makes:
+ * what is assigned to it is not there at the next run. The data themselves are never assigned. */
+static int push_data(lua_State *L, Host *h)
+{
+    int data = lua_gettop(L);
+    if (!h->capture) return 1;
+    Trace *tr = host_trace(L, h);
+    Node *n = host_node(L, h, data, "tensor");
+    push_node(L, h, tr, ir_reshape(n, n->rank, n->dims));
+    host_tensor_at(L, h, -1)->storage = exec_storage_ref(host_tensor_at(L, h, data)->storage);
+    return 1;
+}
+
 /* core.tensor(value, dtype?) */
 static int make_tensor(lua_State *L)
 {
@@ -187,7 +200,7 @@ static int make_tensor(lua_State *L)
     lua_pushvalue(L, 1);
     fill(&w, 0);
     lua_pop(L, 1);
-    return 1;
+    return push_data(L, h);
 }
 
 static int make_copy(lua_State *L, Host *h, Dtype dtype, int rank, const int64_t *dims,
@@ -203,7 +216,7 @@ static int make_copy(lua_State *L, Host *h, Dtype dtype, int rank, const int64_t
     if (n) memcpy(t->storage->data, bytes, n);
     unsigned char *flags = t->storage->data;
     for (size_t i = 0; dtype == DT_bool && i < n; i++) flags[i] = flags[i] != 0;
-    return 1;
+    return push_data(L, h);
 }
 
 /* core.from_bytes(string, dtype, shape) */

@@ -189,11 +189,12 @@ local function concat(list, axis)
   return #list == 1 and list[1] or apply("concat", list, { dim = axis })
 end
 
+-- A tensor of its own whatever the size is, so that writing to one leaves the other.
 local function roll_one(t, shift, axis)
   local n = t.shape[axis]
-  if n == 0 then return t end
+  if n == 0 then return t:clone() end
   local cut = core.is_dim(n) and (shift < 0 and -shift or n - shift) or n - shift % n
-  if cut == n then return t end
+  if cut == n then return t:clone() end
   return concat({ narrow(t, axis, cut + 1, n), narrow(t, axis, 1, cut) }, axis)
 end
 

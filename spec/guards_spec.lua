@@ -386,6 +386,27 @@ describe("guards", function()
     assert.are.same({ 2.0, 2.0 }, w:tolist())
   end)
 
+  it("run such a call as Lua with fullgraph = false, and others as a program", function()
+    local w, v = sgl.ones(2), sgl.ones(2)
+    local function step_of(t)
+      return function(a)
+        t:assign(t + 1)
+        return a * 2
+      end
+    end
+    local plain, step = step_of(v), sgl.compile(step_of(w), { fullgraph = false })
+    for _, same in ipairs { false, true, true, false } do
+      local want, got = plain(same and v or sgl.ones(2)), step(same and w or sgl.ones(2))
+      assert.are.same(want:tolist(), got:tolist())
+    end
+    assert.are.same(v:tolist(), w:tolist())
+    local report = sgl.coverage(step)
+    assert.are.equal(4, report.steps)
+    assert.are.equal(0.5, report.captured_steps)
+    assert.are.equal("B-ERROR", report.breaks[1].code)
+    assert.matches("^a is a tensor that the step also takes", report.breaks[1].reason)
+  end)
+
   it("know a tensor that is no parameter by its path", function()
     local hidden = { cache = { 1, 2, sgl.ones(2) } }
     local step = sgl.compile(function(x) return x + hidden.cache[3] end)

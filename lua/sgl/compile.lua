@@ -160,7 +160,8 @@ end
 local function new_entry(self, key, plans, reason)
   -- A room that loads itself inside a step would be an effect of the step.
   for name in pairs(api.rooms) do assert(api.root[name]) end
-  return { key = key, runs = 0, reason = reason, names = argument_names(plans, self.parameters) }
+  return { key = key, runs = 0, aliased = 0, reason = reason,
+           names = argument_names(plans, self.parameters) }
 end
 
 -- Captures the function for an entry. When that breaks, the entry still has the guards of what
@@ -342,6 +343,19 @@ local function run_broken(self, entry, ...)
   return table.unpack(values, 1, values.n)
 end
 
+-- The call as Lua runs it where the program cannot: an argument is a tensor that the step also
+-- takes from outside, and updates.
+local function run_aliased(self, entry, name, ...)
+  local file, line = core.position()
+  coverage.broke(self, breaks.record_of_error {
+    message = ("%s is a tensor that the step also takes from outside, and updates"):format(name),
+    file = file, line = line,
+  })
+  local values = coverage.segmented(self, false, self.fn, ...)
+  entry.aliased = entry.aliased + 1
+  return table.unpack(values, 1, values.n)
+end
+
 function Compiled:__call(...)
   check_open(self)
   if core.capturing() then return self.fn(...) end
@@ -360,6 +374,8 @@ function Compiled:__call(...)
   until entry
   self.latest = entry
   if entry.broken then return run_broken(self, entry, ...) end
+  local alias = not self.fullgraph and entry.program:aliased(walk.leaves)
+  if alias then return run_aliased(self, entry, walk.names[alias], ...) end
   local outputs = entry.program:run(walk.leaves)
   entry.runs = entry.runs + 1
   self.seconds = self.seconds + (clock() - started)

@@ -183,7 +183,7 @@ function coverage.report(self)
                                 captures = #(self.order or {}), segments = self.segments }, Report)
   local captured = 0
   for _, entry in ipairs(self.order or {}) do
-    report.steps = report.steps + entry.runs
+    report.steps = report.steps + entry.runs + entry.aliased
     if entry.program then captured = captured + entry.runs end
     if entry.reason then report.recaptures[#report.recaptures + 1] = entry.reason end
   end

@@ -122,14 +122,37 @@ static void check_arity(lua_State *L, const Prog *p)
 
 /* An argument that the step also reads from outside would be two tensors to the graph; that is seen
  * only when one of them is updated. */
-static void check_alias(lua_State *L, const Prog *p, int arg, const Tensor *t)
+static bool is_alias(const Prog *p, int arg, const Tensor *t)
 {
     for (int i = p->nargs; i < p->nin; i++)
-        if (p->state[i] == t && (p->assigned[i] || p->updated[arg]))
-            host_raise(L, SGL_ESTATE, "pass a copy, t:clone(), or do not pass it at all",
-                       "argument %d is a tensor that the step also takes from outside, and the "
-                       "step updates it",
-                       arg + 1);
+        if (p->state[i] == t && (p->assigned[i] || p->updated[arg])) return true;
+    return false;
+}
+
+static void check_alias(lua_State *L, const Prog *p, int arg, const Tensor *t)
+{
+    if (is_alias(p, arg, t))
+        host_raise(L, SGL_ESTATE, "pass a copy, t:clone(), or do not pass it at all",
+                   "argument %d is a tensor that the step also takes from outside, and the "
+                   "step updates it",
+                   arg + 1);
+}
+
+/* program:aliased(args) -> the number of the first argument for which a run would raise that */
+static int prog_aliased(lua_State *L)
+{
+    Host *h = host_of(L);
+    const Prog *p = prog_open(L);
+    check_arity(L, p);
+    for (int i = 0; i < p->nargs; i++) {
+        lua_rawgeti(L, 2, i + 1);
+        const Tensor *t = host_tensor_at(L, h, -1);
+        lua_pop(L, 1);
+        if (!t || !is_alias(p, i, t)) continue;
+        lua_pushinteger(L, i + 1);
+        return 1;
+    }
+    return 0;
 }
 
 /* Collects the tensors among arguments and state, and runs what is pending for them together. */
@@ -477,9 +500,9 @@ static const luaL_Reg PROGRAM_META[] = {
 };
 
 static const luaL_Reg PROGRAM_METHODS[] = {
-    {"run", prog_run},     {"graph", prog_graph}, {"info", prog_info},
-    {"print", prog_print}, {"state", prog_state}, {"fits", prog_fits},
-    {"sizes", prog_sizes}, {"close", prog_close}, {NULL, NULL},
+    {"run", prog_run},     {"graph", prog_graph}, {"info", prog_info},   {"print", prog_print},
+    {"state", prog_state}, {"fits", prog_fits},   {"sizes", prog_sizes}, {"aliased", prog_aliased},
+    {"close", prog_close}, {NULL, NULL},
 };
 
 void host_program_class(lua_State *L)

@@ -38,6 +38,7 @@ typedef struct Host {
     int64_t hinted;          /* bytes of storage the collector was told of */
     const void *tensor_meta; /* address of the metatable, to know tensors quickly */
     uint64_t version;        /* counts writes to objects that have their fields behind */
+    uint64_t rules;          /* counts what `debug` changes of types, modules and the library */
     int64_t segments;        /* parts of pending operations that were run */
     bool surveying;          /* reads are noted, see break.h */
     bool tested;             /* the hook of captures was found to work */
@@ -111,5 +112,5 @@ void host_interrupt_watch(Ctx *cx);               /* programs of this context; N
 void host_preload(lua_State *L);  /* the embedded modules, so that no file shadows them */
 int host_open_line(lua_State *L); /* module sgl.line: reads lines for the REPL */
 
-void host_open_raw(lua_State *L); /* raw.c: rawget, rawset and rawlen */
+void host_open_raw(lua_State *L, Host *h); /* raw.c: rawset and others, and those of `debug` */
 #endif

@@ -497,6 +497,49 @@ describe("a step that goes by the metatable of a type", function()
     end)
   end
 
+  it("or by that of an object of C is captured again when that changes", function()
+    local file, x = io.tmpfile(), sgl.ones(2)
+    local meta = debug.getmetatable(file)
+    local index = meta.__index
+    local step = sgl.compile(function(v) return v * file.k, file(v), file + v end)
+    local ok, problem = pcall(function()
+      meta.__index, meta.__call = { k = 2 }, function(_, v) return v * 2 end
+      meta.__add = meta.__call
+      for i, change in ipairs {
+        function() end,
+        function() meta.__index.k = 3 end,
+        function() meta.__call = function(_, v) return v * 4 end end,
+        function() meta.__add = function(_, v) return v * 5 end end,
+      } do
+        change()
+        local a, b, c = step(x)
+        assert.is_true(same(x * file.k, a) and same(file(x), b) and same(file + x, c), "call " .. i)
+      end
+      assert.are.equal(4, #step:programs())
+    end)
+    meta.__index, meta.__call, meta.__add = index, nil, nil
+    file:close()
+    assert(ok, problem)
+  end)
+
+  it("or by a method of tensors is captured again when that changes", function()
+    local x = sgl.ones(2)
+    local key = "thrice"
+    local step = sgl.compile(function(v) return v:twice() + v.twice(v) + v[key](v) end)
+    local ok, problem = pcall(function()
+      function sgl.Tensor.twice(t) return t * 2 end
+      function sgl.Tensor.thrice(t) return t * 3 end
+      assert.are.equal(7, step(x)[1]:item())
+      function sgl.Tensor.twice(t) return t * 20 end
+      assert.are.equal(43, step(x)[1]:item())
+      assert.matches("^sgl%.Tensor%.twice changed from the function", step:programs()[2].reason)
+      function sgl.Tensor.thrice(t) return t * 30 end
+      assert.are.equal(70, step(x)[1]:item())
+    end)
+    sgl.Tensor.twice, sgl.Tensor.thrice = nil, nil
+    assert(ok, problem)
+  end)
+
   it("or by that of a module is captured again when debug sets another", function()
     local m, x = nn.Linear(2, 2), sgl.ones(2)
     local step = sgl.compile(function(v) return m(v) end)

@@ -50,6 +50,7 @@ local function container_path(g, from, names, depth)
   local up = from[c]
   if c == _G or up and up.kind == "upvalue" and up.name == "_ENV" then return "" end
   if not up or depth > MOST_DEPTH then
+    if c == core.Tensor then return "sgl.Tensor" end
     local of_type = type_path(c)
     if of_type then return of_type end
     local name = debug.getmetatable(c) and rawget(debug.getmetatable(c), "__name")

@@ -89,7 +89,7 @@ void host_watch_upvalue(lua_State *L, Watch *w, int function, int index);
 void host_watch_length(lua_State *L, Watch *w, const Frame *f, int at);
 void host_watch_meta(lua_State *L, Watch *w, const Frame *f, int at);
 /* Which metamethod the table at `at` has for an event. */
-/* Is it a table, or of a type that has a metatable? Objects of C have their own. */
+/* Is it a table, or has it a metatable? The library's own objects keep theirs. */
 bool host_has_events(lua_State *L, int at);
 void host_watch_event(lua_State *L, Watch *w, const Frame *f, int at, const char *event);
 void host_watch_keys(lua_State *L, Watch *w, const Frame *f, int at);

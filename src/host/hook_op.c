@@ -191,12 +191,19 @@ static void op_gettabup(const At *at)
     lua_settop(L, top);
 }
 
+/* Tensors have the fields of sgl.Tensor, which a script may change. */
+static bool has_fields(const At *at, int index)
+{
+    return host_has_events(at->L, index) || (!at->f->library && is_tensor(at, index));
+}
+
 static void op_gettable(const At *at)
 {
     lua_State *L = at->L;
     int table = b_of(at->i) + 1, key = c_of(at->i) + 1;
     check_key(at, table, key);
-    if (!host_has_events(L, table) || lua_isnil(L, key)) return;
+    bool named = lua_type(L, key) == LUA_TSTRING && has_fields(at, table);
+    if ((!named && !host_has_events(L, table)) || lua_isnil(L, key)) return;
     lua_pushvalue(L, key);
     host_watch_read(L, at->w, at->f, table);
 }
@@ -210,7 +217,7 @@ static void op_geti(const At *at)
 
 static void op_getfield(const At *at)
 {
-    if (!host_has_events(at->L, b_of(at->i) + 1)) return;
+    if (!has_fields(at, b_of(at->i) + 1)) return;
     if (host_hook_constant(at->L, at->ar, at->w, at->f, c_of(at->i)))
         host_watch_read(at->L, at->w, at->f, b_of(at->i) + 1);
 }
@@ -221,7 +228,7 @@ static void op_self(const At *at)
         op_getfield(at);
         return;
     }
-    if (!host_has_events(at->L, b_of(at->i) + 1)) return;
+    if (!has_fields(at, b_of(at->i) + 1)) return;
     lua_pushvalue(at->L, c_of(at->i) + 1);
     host_watch_read(at->L, at->w, at->f, b_of(at->i) + 1);
 }

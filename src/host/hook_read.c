@@ -152,7 +152,12 @@ void host_watch_read(lua_State *L, Watch *w, const Frame *f, int at)
     int key = lua_gettop(L), t = key + 1;
     luaL_checkstack(L, LUA_MINSTACK, "guards");
     lua_pushvalue(L, at);
-    if (lua_type(L, t) != LUA_TTABLE) behind(L, w, f, false);
+    if (host_tensor_at(L, w->host, t)) {
+        host_push_methods(L);
+        lua_replace(L, t);
+    } else if (!lua_istable(L, t)) {
+        behind(L, w, f, false);
+    }
     for (int i = 0; i < MOST_TABLES && lua_istable(L, t); i++) {
         bool old = host_watch_old(L, w, f, t), slow = host_push_fields(L, t);
         lua_replace(L, t);
@@ -225,11 +230,11 @@ static void handler(lua_State *L, Watch *w, const Frame *f, const char *event)
 
 bool host_has_events(lua_State *L, int at)
 {
-    int type = lua_type(L, at);
-    if (type == LUA_TTABLE || type == LUA_TUSERDATA) return type == LUA_TTABLE;
+    if (lua_istable(L, at)) return true;
     if (!lua_getmetatable(L, at)) return false;
+    bool own = lua_isuserdata(L, at) && host_is_class(L, lua_gettop(L));
     lua_pop(L, 1);
-    return true;
+    return !own;
 }
 
 /* A handler that is a table is called through its own __call, and so on. */

@@ -53,6 +53,7 @@ void host_disown(Owned *o);
 void *host_scratch(lua_State *L, size_t count, size_t size); /* pushes it; zeroed */
 Str *host_text(lua_State *L);             /* pushes a string builder that Lua frees */
 int host_text_push(lua_State *L, Str *s); /* its content as a Lua string; returns 1 */
+bool host_is_class(lua_State *L, int meta); /* is it a metatable that host_class made? */
 /* Pushes the metatable of that name; makes it if it is new, its __index from n lists. */
 void host_class(lua_State *L, const char *name, const luaL_Reg *meta,
                 const luaL_Reg *const *methods, int n);
@@ -97,6 +98,7 @@ void host_open_error(lua_State *L); /* the host is on the top */
 void host_open_ops(lua_State *L); /* (methods, metatable, host): adds the operators */
 /* Push (methods, metatable), or the metatable. */
 void host_tensor_class(lua_State *L, Host *h);
+void host_push_methods(lua_State *L); /* sgl.Tensor, the table of tensors' methods */
 void host_graph_class(lua_State *L);
 void host_program_class(lua_State *L);
 int host_open_core(lua_State *L); /* module sgl.core */

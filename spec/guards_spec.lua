@@ -434,7 +434,8 @@ local TYPES = {
     function(meta) meta.__index.double = 5 end,
     "^__index of the metatable of numbers%.double changed from 2 to 5$",
     function() return { __index = { double = 7 } } end },
-  { "numbers that are called", 0, function() return { __call = function(n, x) return x * n end } end,
+  { "numbers that are called", 0,
+    function() return { __call = function(n, x) return x * n end } end,
     function(x) local n = 3 return n(x) end,
     function(meta) meta.__call = function(n, x) return x + n end end,
     "^__call of the metatable of numbers changed",
@@ -590,7 +591,7 @@ describe("debug", function()
       { "setmetatable({}, 1)", "bad argument #2 to 'setmetatable' (nil or table expected" },
       { "setupvalue(print, 1)", "bad argument #3 to 'setupvalue' (value expected)" },
       { "setupvalue(1, 1, 1)", "bad argument #1 to 'setupvalue' (function expected, got number)" },
-      { "upvaluejoin(load '', 9, load '', 1)", "bad argument #2 to 'upvaluejoin' (invalid upvalue" },
+      { "upvaluejoin(load '', 9, load '', 1)", "bad argument #2 to 'upvaluejoin' (invalid upv" },
     } do
       local _, message = pcall(assert(load("local _ = debug." .. case[1], "=debug")))
       assert(message:find(case[2], 1, true), message)

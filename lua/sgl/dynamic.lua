@@ -73,8 +73,8 @@ end
 local function check_places(specs)
   for key in pairs(is_spec(specs) and {} or specs) do
     if not math.tointeger(key) or key < 1 then
-      raise("SGL_EARG", "compile: option 'inputs' must be a list, got the key " .. api.describe(key),
-        LIST)
+      raise("SGL_EARG", ("compile: option 'inputs' must be a list, got the key %s"):format(
+        api.describe(key)), LIST)
     end
   end
   if is_spec(specs) then
@@ -134,8 +134,8 @@ local function declared(t, name, spec)
     "pass what the spec says, or change the spec")
 end
 
---- Fails where a value is none of those that its spec, or table of specs, is for. Nil is: an argument
---- that may be left out has its spec when it is there.
+--- Fails where a value is none of those that its spec, or table of specs, is for. Nil is one: an
+--- argument that may be left out has its spec when it is there.
 function dynamic.check(v, name, spec)
   if v == nil then return end
   if is_spec(spec) then

@@ -378,7 +378,8 @@ static void list_histories(lua_State *L, const Guards *g)
 
 /* core.guards_list(guards) -> list of { kind, container, key, name, value }; name is that of an
  * upvalue. A history is { kind, position, by, through }: the gradient at that position by one
- * tensor misses what another was before; each is a name or a tensor. The last is { kind = "rules" }. */
+ * tensor misses what another was before; each is a name or a tensor. The last is of the kind
+ * "rules" and has nothing else. */
 static int guards_list(lua_State *L)
 {
     const Guards *g = luaL_checkudata(L, 1, CLASS);

@@ -204,7 +204,7 @@ void host_watch_meta(lua_State *L, Watch *w, const Frame *f, int at)
 }
 
 /* Guards the metatable of the table on the top and its field for the event; replaces the table by
- * that. The metatable of a type, of all numbers, say, is read as well: which it is, the host's count
+ * that. The metatable of a type, of all numbers, say, is read as well: which it is the host's count
  * of rules tells. Objects with a version have metatables of the library, which are for good. */
 static void handler(lua_State *L, Watch *w, const Frame *f, const char *event)
 {

@@ -39,7 +39,8 @@ static const char *input_name(const Graph *g, int i)
     return name && name[0] ? name : "?";
 }
 
-/* A declaration to paste: the range with `v` in it, or the multiple above it. No dim begins below 1. */
+/* A declaration to paste: the range with `v` in it, or the multiple above it. No dim begins below
+ * 1. */
 static void suggest_range(Ctx *cx, const DimSymbol *s, int64_t v)
 {
     int64_t m = s->multiple, up = v + (m - v % m) % m;

@@ -98,9 +98,9 @@ void host_open_error(lua_State *L); /* the host is on the top */
 void host_open_ops(lua_State *L); /* (methods, metatable, host): adds the operators */
 /* Push (methods, metatable), or the metatable. */
 void host_tensor_class(lua_State *L, Host *h);
-void host_push_methods(lua_State *L); /* sgl.Tensor, the table of tensors' methods */
 void host_graph_class(lua_State *L);
 void host_program_class(lua_State *L);
+void host_push_methods(lua_State *L); /* sgl.Tensor, the table of tensors' methods */
 int host_open_core(lua_State *L); /* module sgl.core */
 
 /* interrupt.c: Ctrl-C stops a program at its next step and Lua code at its next instruction. */

@@ -485,6 +485,36 @@ describe("a constant where a symbol is needed", function()
   end)
 end)
 
+describe("a window over a symbolic dim that can be smaller", function()
+  it("is refused with a declaration that works", function()
+    local made = function(dim)
+      local f = sgl.compile(function(x) return nn.max_pool2d(x, 2) end,
+        { inputs = { sgl.spec { 1, 2, dim, dim } } })
+      return f(sgl.ones(1, 2, 8, 8))
+    end
+    local e = failure(made, sgl.dim("side", { max = 64 }))
+    local fix = assert(e.hint:match "sgl%.dim%b()", e.hint)
+    assert.are.equal('sgl.dim("side", { min = 2 })', fix)
+    local dim = load("return " .. fix, "=fix", "t", { sgl = sgl })()
+    assert.are.same({ 1, 2, 4, 4 }, made(dim).shape)
+  end)
+end)
+
+describe("running results along a symbolic dim", function()
+  for _, name in ipairs { "cumsum", "cumprod", "cummax", "cummin" } do
+    it("have the bits of static programs: " .. name, function()
+      local sizes = { 1, 2, 3, 4, 5, 8, 9, 64 }
+      check({ rows }, batches(table.unpack(sizes)), function(x)
+        return x[name](x, 1), x[name](x, 2)
+      end)
+      check({ rows }, batches(table.unpack(sizes)), function(x)
+        local y = x[name](x, 1)
+        return sgl.grad((y * y):sum(), x)
+      end)
+    end)
+  end
+end)
+
 describe("the inputs of a run", function()
   it("must agree on dims of one name", function()
     local f = sgl.compile(function(a, b) return a + b end, { inputs = { rows, rows } })

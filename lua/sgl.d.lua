@@ -1635,7 +1635,7 @@ function Tensor:show() end
 ---@return sgl.Tensor # tensor, the same
 function Tensor:realize() end
 
----Gives the tensor a new value. Tensors made from it before keep theirs. Inside sgl.compile this makes an update of the state, done at each run.
+---Gives the tensor a new value, without what it came out of: no gradient goes back through it. Tensors made from it before keep theirs. Inside sgl.compile this makes an update of the state, done at each run.
 ---@param value sgl.Tensor|number|boolean broadcast to the tensor's shape
 ---@return sgl.Tensor # tensor, the same
 function Tensor:assign(value) end

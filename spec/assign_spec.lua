@@ -195,6 +195,50 @@ describe("random assigns", function()
   end)
 end)
 
+describe("the gradient through what was given to a tensor", function()
+  local function both(fn)
+    for _, compile in ipairs { function(f) return f end, sgl.compile } do
+      assert.are.same(fn(function(f) return f end), fn(compile))
+    end
+  end
+
+  it("ends at assign, whenever the value is computed", function()
+    for _, read in ipairs { false, true } do
+      local w, t = sgl.ones(2), sgl.zeros(2)
+      t:assign(w * 2)
+      if read then t:realize() end
+      assert.are.same({ 0.0, 0.0 }, sgl.grad((t * t):sum(), w):tolist())
+      assert.are.same({ 4.0, 4.0 }, sgl.grad((t * t):sum(), t):tolist())
+    end
+    both(function(compile)
+      local w, t = sgl.ones(2), sgl.zeros(2)
+      return compile(function()
+        t:assign(w * 2)
+        local loss = (t * t * w):sum()
+        return sgl.grad(loss, w) + 10 * sgl.grad(loss, t)
+      end)():tolist()
+    end)
+  end)
+
+  it("goes through a write of elements, whenever they are computed", function()
+    for _, read in ipairs { false, true } do
+      local w = sgl.ones(2)
+      local t = w * 3
+      t[1] = w:sum() * 2
+      if read then t:realize() end
+      assert.are.same({ 16.0, 34.0 }, sgl.grad((t * t):sum(), w):tolist())
+    end
+    both(function(compile)
+      local w, t = sgl.ones(2), sgl.zeros(2)
+      return compile(function()
+        t[1] = (w * 2):sum()
+        t[t:lt(1)] = w:sum()
+        return sgl.grad((t * t):sum(), w)
+      end)():tolist()
+    end)
+  end)
+end)
+
 describe("the gradient by an assigned tensor", function()
   it("is the same when the loss was read before it was taken", function()
     local function losses(read)

@@ -104,6 +104,10 @@ local ROWS = {
   end },
   { "cumsum, sort, argsort", sequences, MANY,
     function(x) return x:cumsum(1), x:cumsum(2), x:argsort(1), x:sort(2) end },
+  { "quantiles", sequences, MANY, function(x)
+    return x:quantile(0.3, 1), x:quantile(0.9, 2, { keepdim = true }), x:quantile(0, 1),
+      x:quantile(1, 2), x:quantile(0.5), x:median(1)
+  end },
   { "gather and one_hot", rows, ALL, function(x)
     local order = x:argsort(1)[{ {}, 1 }]
     return x[order], x:gather(2, x:argsort(2)), sgl.zeros_like(x):index_add(1, order, x),

@@ -21,8 +21,9 @@ api.native("Tensor", {
   { "realize", { doc = "Computes the tensor now, in one program with all it needs.",
     returns = "tensor, the same", errors = "inside sgl.compile, a computed tensor" } },
   { "assign", {
-    doc = "Gives the tensor a new value. Tensors made from it before keep theirs. Inside "
-      .. "sgl.compile this makes an update of the state, done at each run.",
+    doc = "Gives the tensor a new value, without what it came out of: no gradient goes back "
+      .. "through it. Tensors made from it before keep theirs. Inside sgl.compile this makes an "
+      .. "update of the state, done at each run.",
     args = { { "value", "tensor|number|boolean", "broadcast to the tensor's shape" } },
     returns = "tensor, the same",
     errors = "a shape that does not broadcast; a dtype that the tensor's cannot hold" } },

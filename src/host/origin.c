@@ -32,7 +32,9 @@ typedef struct Base {
 
 struct Flow {
     int refs;
-    int words;           /* of 64 results */
+    int results;    /* those that become tensors; behind them come the tensors that are updated */
+    VEC(int) owner; /* of those, in their order: the input */
+    int words;      /* of 64 results */
     VEC(Source) sources; /* in the order in which their new ids are given */
     VEC(uint64_t) reach; /* by source, then word: the results that it reaches */
     uint64_t *any;       /* by word: the results that some source reaches */
@@ -61,11 +63,14 @@ static bool reaches(const Flow *f, uint32_t source, int result)
 }
 
 /* The results of one word that the value of each node reaches, by its id. */
-static void spread(const Graph *g, int word, int results, uint64_t *mask)
+static void spread(const Flow *f, const Graph *g, Node *const *assigned, int word, uint64_t *mask)
 {
     memset(mask, 0, (size_t)g->nodes.n * sizeof *mask);
-    for (int k = word * 64; k < results && k < word * 64 + 64; k++)
-        mask[g->outputs.at[k].node->id] |= UINT64_C(1) << (k % 64);
+    for (int k = word * 64; k < f->results + f->owner.n && k < word * 64 + 64; k++) {
+        const Node *n =
+            k < f->results ? g->outputs.at[k].node : assigned[f->owner.at[k - f->results]];
+        mask[n->id] |= UINT64_C(1) << (k % 64);
+    }
     for (int id = g->nodes.n - 1; id >= 0; id--) {
         const Node *n = g->nodes.at[id];
         if (DTYPES[n->dtype].class != CLASS_FLOAT) mask[id] = 0;
@@ -114,6 +119,15 @@ static bool keep_sources(Flow *f, int n, const Candidate *list, const uint64_t *
     return true;
 }
 
+/* The number of the result that the source is itself; -1: none. */
+static int own_result(const Flow *f, Source s)
+{
+    if (s.kind == RESULT) return s.number;
+    for (int k = 0; s.kind == ASSIGNED && k < f->owner.n; k++)
+        if (f->owner.at[k] == s.number) return f->results + k;
+    return -1;
+}
+
 static bool find_sources(Flow *f, const Graph *g, int results, Node *const *assigned)
 {
     size_t most = 2 * (size_t)g->inputs.n + (size_t)results;
@@ -123,11 +137,12 @@ static bool find_sources(Flow *f, const Graph *g, int results, Node *const *assi
     bool ok = mask && list && reach;
     int n = ok ? candidates(g, results, assigned, list) : 0;
     for (int w = 0; w < f->words && ok; w++) {
-        spread(g, w, results, mask);
+        spread(f, g, assigned, w, mask);
         for (int c = 0; c < n; c++) {
-            Source s = list[c].source;
-            uint64_t own = s.kind == RESULT && s.number / 64 == w ? s.number % 64 : 64;
-            reach[c * f->words + w] = mask[list[c].node->id] & ~(own < 64 ? UINT64_C(1) << own : 0);
+            int own = own_result(f, list[c].source);
+            bool here = own >= 0 && own / 64 == w;
+            reach[c * f->words + w] =
+                mask[list[c].node->id] & ~(here ? UINT64_C(1) << (own % 64) : 0);
         }
     }
     ok = ok && keep_sources(f, n, list, reach);
@@ -141,7 +156,13 @@ Flow *host_flow_new(const Graph *g, int results, Node *const *assigned)
 {
     Flow *f = base_mem_zero(1, sizeof *f);
     if (!f) return NULL;
-    *f = (Flow){.refs = 1, .words = (results + 63) / 64, .most = FEW_IDS};
+    *f = (Flow){.refs = 1, .results = results, .most = FEW_IDS};
+    for (int i = 0; i < g->inputs.n; i++)
+        if (assigned[i] && assigned[i]->nin && !vec_push(&f->owner, i)) {
+            host_flow_unref(f);
+            return NULL;
+        }
+    f->words = (results + f->owner.n + 63) / 64;
     f->any = base_mem_zero((size_t)f->words + 1, sizeof *f->any);
     if (f->any && find_sources(f, g, results, assigned)) return f;
     host_flow_unref(f);
@@ -159,6 +180,7 @@ void host_flow_unref(Flow *f)
     base_unref(f->base);
     vec_free(&f->known);
     vec_free(&f->sources);
+    vec_free(&f->owner);
     vec_free(&f->reach);
     vec_free(&f->list);
     base_mem_free(f->any);
@@ -384,8 +406,10 @@ void host_origin_end(Origin *o, Tensor *const *tensor, Tensor *const *result)
         uint64_t any = f->any[w];
         for (int k = w * 64; any; k++, any >>= 1) {
             if (!(any & 1)) continue;
-            result[k]->origin = host_origin_ref(o);
-            result[k]->result = k;
+            Tensor *t = k < f->results ? result[k] : tensor[f->owner.at[k - f->results]];
+            if (!t) continue;
+            t->origin = host_origin_ref(o);
+            t->result = k;
         }
     }
 }

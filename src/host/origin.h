@@ -14,7 +14,7 @@
 typedef struct Flow Flow;
 
 /* `results`: the first outputs that become tensors; assigned[i]: the node that input i gets as its
- * value, or NULL. NULL: no memory. */
+ * value, or NULL: a result too. NULL: no memory. */
 Flow *host_flow_new(const Graph *g, int results, Node *const *assigned);
 void host_flow_unref(Flow *f);
 

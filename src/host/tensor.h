@@ -24,7 +24,7 @@ struct Tensor {
     uint64_t born;             /* its first id */
     Origin *origin;            /* of a result of a program: what it came out of; a reference */
     int result;                /* its number there */
-    bool leaf;                 /* was assigned: a leaf as soon as it is computed */
+    bool leaf;                 /* was assigned: has no history, and no node once computed */
     bool cut;                  /* a leaf that was computed: its history is gone */
     enum { STRONG, WEAK_INT, WEAK_FLOAT } weak; /* inside a step: a number, see number.h */
     bool known;                /* weak: which of the two, whatever the arguments are */

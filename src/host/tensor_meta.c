@@ -180,8 +180,23 @@ static Node *assigned_node(lua_State *L, Host *h, Trace *tr, const Shape *to)
     return v;
 }
 
-/* t:assign(v) -> t */
-static int tensor_assign(lua_State *L)
+/* Outside a capture, the value known: t is a leaf, or on the node, with its history. */
+static void give_known(Tensor *t, Trace *tr, Node *v, bool leaf)
+{
+    Storage *known = leaf ? host_trace_value(tr, v) : NULL;
+    if (known) {
+        host_tensor_set(t, exec_storage_ref(known));
+        return;
+    }
+    host_tensor_bind(t, tr, v);
+    t->id = host_tensor_id();
+    t->leaf = leaf;
+    t->cut = false;
+}
+
+/* Gives the tensor at 1 the value at 2. A leaf has no history, whether it is computed yet or not:
+ * so gradients do not depend on when that happens. */
+static int give(lua_State *L, bool leaf)
 {
     Host *h = host_of(L);
     lua_settop(L, 2);
@@ -189,18 +204,19 @@ static int tensor_assign(lua_State *L)
     Shape to = host_tensor_shape(t);
     Trace *tr = host_trace(L, h);
     Node *v = assigned_node(L, h, tr, &to);
-    if (h->capture) {
-        if (!host_capture_assign(L, h, 1, t, v)) return host_throw(L, h);
-    } else {
-        Storage *known = host_trace_value(tr, v);
-        if (known) host_tensor_set(t, exec_storage_ref(known));
-        else host_tensor_bind(t, tr, v);
-        if (!known) t->id = host_tensor_id();
-        t->leaf = !known;
-    }
+    bool known = !h->capture && host_trace_value(tr, v);
+    if (leaf && !known && DTYPES[v->dtype].class == CLASS_FLOAT) v = ir_detach(v);
+    if (!v || (h->capture && !host_capture_assign(L, h, 1, t, v))) return host_throw(L, h);
+    if (!h->capture) give_known(t, tr, v, leaf);
     lua_settop(L, 1);
     return 1;
 }
+
+/* t:assign(v) -> t */
+static int tensor_assign(lua_State *L) { return give(L, true); }
+
+/* t:__put(v) -> t: part of t is written, the rest stays: an operation like others */
+static int tensor_put(lua_State *L) { return give(L, false); }
 
 static const luaL_Reg META[] = {
     {"__index", tensor_index},
@@ -216,6 +232,7 @@ static const luaL_Reg META[] = {
 
 static const luaL_Reg METHODS_HERE[] = {
     {"assign", tensor_assign},
+    {"__put", tensor_put},
     {NULL, NULL},
 };
 

@@ -35,10 +35,15 @@ static int tail_of(const Node *n, Tail *t)
         }
     for (int i = 0, at = t->kept; i < x->rank; i++)
         if (gone >> i & 1) {
-            if (x->dims[i] < 0)
-                return base_fail(x->graph->cx, SGL_EUNSUP,
-                                 "prod: no gradient over dim %d, whose size is not a number.",
-                                 i + 1);
+            if (x->dims[i] < 0) {
+                Ctx *cx = x->graph->cx;
+                base_fail(cx, SGL_EUNSUP,
+                          "prod: no gradient over dim %d, whose size %s is symbolic.", i + 1,
+                          ir_dim_name(cx, x->dims[i]).at);
+                base_err_hint(&cx->err,
+                              "leave the dim out of sgl.spec: each size gets its program");
+                return SGL_EUNSUP;
+            }
             t->axes[at++] = i;
             t->n *= x->dims[i];
         }

@@ -49,16 +49,16 @@ api.tensor("topk", {
   return gather("topk", t, axis, top), top
 end)
 
--- The size along a dim, of which a share is taken.
-local function known_size(t, axis)
-  local n = t.shape[axis]
-  if core.is_dim(n) then
-    raise("SGL_EUNSUP", ("quantile: dim %s of %s is symbolic, so that no share of it is a position")
-      :format(axis, dims.text(t)), "capture a program for each size: leave the dim out of sgl.spec")
-  elseif n == 0 then
-    raise("SGL_ESHAPE", ("quantile: dim %s of %s has no elements"):format(axis, dims.text(t)))
+-- The element of each row behind `before` others: a number, or one of the step where a size is
+-- symbolic.
+local function element(t, axis, before)
+  if not core.weak(before) then
+    local at = core.is_dim(before) and before or math.tointeger(before)
+    return narrow(t, axis, at + 1, at + 1)
   end
-  return n
+  local shape = t.shape
+  shape[axis] = 1
+  return gather("quantile", t, axis, core.full(shape, before, "i32"))
 end
 
 api.tensor("quantile", {
@@ -66,21 +66,23 @@ api.tensor("quantile", {
     .. "that joins them; NaN where there is one.",
   args = { T, { "q", "number", "in [0, 1]" }, { "dim", "integer?", "default: all" } },
   opts = { { "keepdim", "boolean", false, "keep the reduced dim with size 1" } },
-  returns = "tensor", errors = "a share outside [0, 1], a dim that is empty or symbolic",
+  returns = "tensor", errors = "a share outside [0, 1], an empty dim",
 }, function(t, q, dim, o)
   if not (q >= 0 and q <= 1) then
     raise("SGL_EARG", ("quantile: q must be in [0, 1], got %s"):format(q))
   end
   local from = dim and t or t:flatten()
   local axis = dims.axis("quantile", from, dim or 1)
-  local n = known_size(from, axis)
+  local n = from.shape[axis]
+  if n == 0 then
+    raise("SGL_ESHAPE", ("quantile: dim %s of %s has no elements"):format(axis, dims.text(from)))
+  end
   if not from.dtype:find "f" then from = from:to("f32") end
   local sorted = gather("quantile", from, axis, (argsort("quantile", from, axis)))
   local at = q * (n - 1)
-  local low, high = math.floor(at), math.ceil(at)
+  local low, high = at // 1, -(-at // 1)
   local share = at - low
-  local below = narrow(sorted, axis, low + 1, low + 1)
-  local above = narrow(sorted, axis, high + 1, high + 1)
+  local below, above = element(sorted, axis, low), element(sorted, axis, high)
   -- Equal infinities have no line between them. NaN is sorted last.
   local value = below:eq(above):where(below, below * (1 - share) + above * share)
   local last = narrow(sorted, axis, n, n)

@@ -61,7 +61,7 @@ local function set_list(t, key, v)
       where = where and where:logical_and(hit) or hit
     end
   end
-  t:assign(where and where:where(v, t) or v)
+  t:__put(where and where:where(v, t) or v)
 end
 
 -- Does v hold one value, or row behind the mask's dims, for each that the mask selects?
@@ -102,7 +102,7 @@ local function set_mask(t, mask, v)
     end
     v = at_places(t, mask, v)
   end
-  if v then t:assign(wide:where(v, t)) end
+  if v then t:__put(wide:where(v, t)) end
 end
 
 -- The last of the values given for a row wins, as if they were written one after the other. Rows
@@ -129,7 +129,7 @@ local function set_rows(t, at, v)
     v = fit_value(t, v, flat, kept)
     v = apply("gather", { v, (last - 1):maximum(0) }, { dim = 1 })
   end
-  t:assign(reshape(last:gt(0), ones):where(v, t))
+  t:__put(reshape(last:gt(0), ones):where(v, t))
 end
 
 function core.Tensor.__setitem(t, key, v)

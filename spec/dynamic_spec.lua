@@ -404,6 +404,12 @@ describe("a size compared with a number by ==", function()
     end
     local never = function(x) return x.shape[1] == 0 and x or x * 2 end
     assert.are.equal(1, check({ rows }, batches(1, 2), never):info().captures)
+    local same = function(x)
+      local n = x.shape[1]
+      if n <= 3 and n >= 3 then return x end
+      return x * 2
+    end
+    check({ rows }, batches(1, 3, 5, 3), same)
     local eq = function(x) return x.shape[1]:eq(1) and x or x * 2 end
     local f = sgl.compile(eq, { inputs = { rows } })
     assert.are.equal(1, f(sgl.ones(1, 8))[1][1]:item())
@@ -483,6 +489,36 @@ describe("a constant where a symbol is needed", function()
   end)
 end)
 
+describe("a window over a symbolic dim that can be smaller", function()
+  it("is refused with a declaration that works", function()
+    local made = function(dim)
+      local f = sgl.compile(function(x) return nn.max_pool2d(x, 2) end,
+        { inputs = { sgl.spec { 1, 2, dim, dim } } })
+      return f(sgl.ones(1, 2, 8, 8))
+    end
+    local e = failure(made, sgl.dim("side", { max = 64 }))
+    local fix = assert(e.hint:match "sgl%.dim%b()", e.hint)
+    assert.are.equal('sgl.dim("side", { min = 2 })', fix)
+    local dim = load("return " .. fix, "=fix", "t", { sgl = sgl })()
+    assert.are.same({ 1, 2, 4, 4 }, made(dim).shape)
+  end)
+end)
+
+describe("running results along a symbolic dim", function()
+  for _, name in ipairs { "cumsum", "cumprod", "cummax", "cummin" } do
+    it("have the bits of static programs: " .. name, function()
+      local sizes = { 1, 2, 3, 4, 5, 8, 9, 64 }
+      check({ rows }, batches(table.unpack(sizes)), function(x)
+        return x[name](x, 1), x[name](x, 2)
+      end)
+      check({ rows }, batches(table.unpack(sizes)), function(x)
+        local y = x[name](x, 1)
+        return sgl.grad((y * y):sum(), x)
+      end)
+    end)
+  end
+end)
+
 describe("the inputs of a run", function()
   it("must agree on dims of one name", function()
     local f = sgl.compile(function(a, b) return a + b end, { inputs = { rows, rows } })
@@ -490,6 +526,54 @@ describe("the inputs of a run", function()
     local e = failure(f, sgl.ones(3, 8), sgl.ones(4, 8))
     assert.is_truthy(e.message:find("dim 'batch' is 3 by 'a' but 4 by dim 1 of 'b'", 1, true),
       e.message)
+    assert.is_truthy(e.hint:find("give 'b' a sgl.dim of its own", 1, true), e.hint)
+  end)
+
+  it("outside a range or not of a multiple get a declaration or a size that works", function()
+    local made = function(dim, n)
+      local f = sgl.compile(function(x) return x * 2 end, { inputs = { sgl.spec { dim } } })
+      return f(sgl.ones(n))
+    end
+    for _, row in ipairs {
+      { sgl.dim("batch", { max = 32 }), 33 },
+      { sgl.dim("batch", { min = 8, max = 32 }), 3 },
+      { sgl.dim("batch", { min = 8, max = 32, multiple = 8 }), 40 },
+      { sgl.dim("batch", { min = 16, max = 32, multiple = 8 }), 8 },
+    } do
+      local e = failure(made, row[1], row[2])
+      local fix = assert(e.hint:match "sgl%.dim%b()", e.hint)
+      local dim = assert(load("return " .. fix, "=fix", "t", { sgl = sgl }))()
+      assert.are.equal(row[1].multiple, dim.multiple)
+      assert.are.same({ row[2] }, made(dim, row[2]).shape)
+    end
+    local odd = failure(made, sgl.dim("batch", { max = 32, multiple = 8 }), 41)
+    assert.is_truthy(odd.hint:find("max = 48, multiple = 8", 1, true), odd.hint)
+    assert.are.equal("pad the input to 8",
+      failure(made, sgl.dim("batch", { max = 32, multiple = 8 }), 7).hint)
+    assert.are.equal("cut the input to 16",
+      failure(made, sgl.dim("batch", { max = 20, multiple = 8 }), 18).hint)
+    local none = failure(made, sgl.dim("batch", { max = 32 }), 0)
+    assert.is_nil(none.hint:find "sgl%.dim%b()", none.hint)
+  end)
+
+  it("of two dims that must be one say so", function()
+    local f = sgl.compile(function(a, b) return a + b end,
+      { inputs = { rows, sgl.spec { sgl.dim "other", 8 } } })
+    local e = failure(f, sgl.ones(3, 8), sgl.ones(3, 8))
+    assert.is_truthy(e.hint:find("batch and other are two dims", 1, true), e.hint)
+  end)
+
+  it("must be what their specs are for, or nil", function()
+    local f = sgl.compile(function(x, y) return y and x or 1 end, { inputs = { rows, rows } })
+    assert.are.equal(1, f(sgl.ones(2, 8)))
+    for _, wrong in ipairs { 3, "x", true, { sgl.ones(2, 8) } } do
+      local e = failure(f, sgl.ones(2, 8), wrong)
+      assert.is_truthy(e.message:find("argument 'y' is ", 1, true), e.message)
+      assert.is_truthy(e.message:find("its spec says f32[batch, 8]", 1, true), e.message)
+    end
+    local t = sgl.compile(function(x) return x end, { inputs = { { rows } } })
+    local e = failure(t, sgl.ones(2, 8))
+    assert.is_truthy(e.message:find("its spec says a table", 1, true), e.message)
   end)
 
   it("must have what the spec says beside the symbols", function()
@@ -529,6 +613,12 @@ describe("specs and dims that cannot be", function()
     { "no name", function() sgl.dim "2x" end, "not a name" },
     { "a size that is none", function() sgl.spec { "batch" } end, "size 1" },
     { "no spec", function() sgl.compile(print, { inputs = { { batch, 8 } } }) end, "sgl.spec" },
+    { "a spec that is no list", function()
+      sgl.compile(function(x) return x end, { inputs = rows })
+    end, "must be a list, got a spec" },
+    { "specs by name", function()
+      sgl.compile(function(x) return x end, { inputs = { x = rows } })
+    end, "must be a list, got the key 'x'" },
     { "two dims of one name", function()
       sgl.compile(print, { inputs = { sgl.spec { sgl.dim "q" },
         sgl.spec { sgl.dim("q", { max = 4 }) } } })

@@ -420,6 +420,19 @@ one(sgl.ones(2)) two(sgl.ones(2))
     end
   end)
 
+  it("survives a Graphviz that reads nothing", function()
+    support.write(folder .. "train.lua", [[
+      print(require "sgl.picture".draw(("x"):rep(2 ^ 20), "large.svg"))
+    ]])
+    support.write(folder .. "dot", "#!/bin/sh\nexit 3\n")
+    os.execute("chmod +x " .. folder .. "dot")
+    local out, status = support.run(("cd %s && PATH=.:$PATH %s train.lua"):format(folder,
+      support.binary))
+    os.remove(folder .. "dot")
+    assert.are.equal(0, status, out)
+    assert.matches("^nil\tno picture in large%.svg", out)
+  end)
+
   it("prints the entry of a code: `sgl ? B-COND`", function()
     local out, status = sgl_of "? B-COND"
     assert.are.equal(0, status)

@@ -447,6 +447,179 @@ describe("raw access", function()
   end)
 end)
 
+-- What only `debug` can change: the type's example value, its metatable, a step, a change of the
+-- metatable in place, its reason, and another metatable.
+local TYPES = {
+  { "numbers", 0, function() return { __index = { double = 2 } } end,
+    function(x) return x * (3).double end,
+    function(meta) meta.__index.double = 5 end,
+    "^__index of the metatable of numbers%.double changed from 2 to 5$",
+    function() return { __index = { double = 7 } } end },
+  { "numbers that are called", 0,
+    function() return { __call = function(n, x) return x * n end } end,
+    function(x) local n = 3 return n(x) end,
+    function(meta) meta.__call = function(n, x) return x + n end end,
+    "^__call of the metatable of numbers changed",
+    function() return { __call = function(n, x) return x - n end } end },
+  { "numbers that are written to", 0,
+    function() return { __newindex = function(_, k, t) t.x = t.x * #k end } end,
+    function(x) local n, t = 3, { x = x } n.abc = t n["a" .. "b"] = t return t.x end,
+    function(meta) meta.__newindex = function(_, _, t) t.x = t.x + 1 end end,
+    "^__newindex of the metatable of numbers changed",
+    function() return { __newindex = function(_, _, t) t.x = t.x - 1 end } end },
+  { "booleans", true, function() return { __unm = function() return 3 end } end,
+    function(x) local b = true return x * -b end,
+    function(meta) meta.__unm = function() return 4 end end,
+    "^__unm of the metatable of booleans changed",
+    function() return { __unm = function() return 5 end } end },
+  { "nil", nil, function() return { __index = function() return 3 end } end,
+    function(x) local n return x * n.deep end,
+    function(meta) meta.__index = function() return 4 end end,
+    "^__index of the metatable of nil changed",
+    function() return { __index = function() return 5 end } end },
+  { "functions", print, function() return { __index = { n = 3 } } end,
+    function(x) return x * print.n end,
+    function(meta) meta.__index.n = 4 end,
+    "^__index of the metatable of functions%.n changed from 3 to 4$",
+    function() return { __index = { n = 5 } } end },
+  { "functions that are joined", print,
+    function() return { __concat = function(f, g) return function(x) return f(g(x)) end end } end,
+    function(x)
+      local twice, more = function(v) return v * 2 end, function(v) return v + 1 end
+      return (twice .. more)(x)
+    end,
+    function(meta) meta.__concat = function(f) return f end end,
+    "^__concat of the metatable of functions changed",
+    function() return { __concat = function(_, g) return g end } end },
+}
+
+describe("a step that goes by the metatable of a type", function()
+  local changed = "^debug changed a metatable or an upvalue"
+  for _, row in ipairs(TYPES) do
+    it("is captured again when that changes: " .. row[1], function()
+      local value, fn, x = row[2], row[4], sgl.tensor { 1.5, -2 }
+      local meta, step = row[3](), sgl.compile(fn)
+      local ok, problem = pcall(function()
+        debug.setmetatable(value, meta)
+        assert.is_true(same(fn(x), step(x)))
+        step(x)
+        assert.are.equal(1, #step:programs())
+        row[5](meta)
+        assert.is_true(same(fn(x), step(x)))
+        assert.matches(row[6], step:programs()[2].reason)
+        debug.setmetatable(value, row[7]())
+        assert.is_true(same(fn(x), step(x)))
+        assert.matches(changed, step:programs()[3].reason)
+        step(x)
+        assert.are.equal(3, #step:programs())
+      end)
+      debug.setmetatable(value, nil)
+      assert(ok, problem)
+      assert.is_false(pcall(step, x))
+    end)
+  end
+
+  it("or by that of an object of C is captured again when that changes", function()
+    local file, x = io.tmpfile(), sgl.ones(2)
+    local meta = debug.getmetatable(file)
+    local index = meta.__index
+    local step = sgl.compile(function(v) return v * file.k, file(v), file + v end)
+    local ok, problem = pcall(function()
+      meta.__index, meta.__call = { k = 2 }, function(_, v) return v * 2 end
+      meta.__add = meta.__call
+      for i, change in ipairs {
+        function() end,
+        function() meta.__index.k = 3 end,
+        function() meta.__call = function(_, v) return v * 4 end end,
+        function() meta.__add = function(_, v) return v * 5 end end,
+      } do
+        change()
+        local a, b, c = step(x)
+        assert.is_true(same(x * file.k, a) and same(file(x), b) and same(file + x, c), "call " .. i)
+      end
+      assert.are.equal(4, #step:programs())
+    end)
+    meta.__index, meta.__call, meta.__add = index, nil, nil
+    file:close()
+    assert(ok, problem)
+  end)
+
+  it("or by a method of tensors is captured again when that changes", function()
+    local x = sgl.ones(2)
+    local key = "thrice"
+    local step = sgl.compile(function(v) return v:twice() + v.twice(v) + v[key](v) end)
+    local ok, problem = pcall(function()
+      function sgl.Tensor.twice(t) return t * 2 end
+      function sgl.Tensor.thrice(t) return t * 3 end
+      assert.are.equal(7, step(x)[1]:item())
+      function sgl.Tensor.twice(t) return t * 20 end
+      assert.are.equal(43, step(x)[1]:item())
+      assert.matches("^sgl%.Tensor%.twice changed from the function", step:programs()[2].reason)
+      function sgl.Tensor.thrice(t) return t * 30 end
+      assert.are.equal(70, step(x)[1]:item())
+    end)
+    sgl.Tensor.twice, sgl.Tensor.thrice = nil, nil
+    assert(ok, problem)
+  end)
+
+  it("or by that of a module is captured again when debug sets another", function()
+    local m, x = nn.Linear(2, 2), sgl.ones(2)
+    local step = sgl.compile(function(v) return m(v) end)
+    assert.is_true(same(m(x), step(x)))
+    debug.setmetatable(m, { __call = function(_, v) return v * 7 end })
+    assert.is_true(same(m(x), step(x)))
+    assert.matches(changed, step:programs()[2].reason)
+  end)
+
+  it("or by a function of the library is captured again when debug sets an upvalue", function()
+    local step, x = sgl.compile(function(v) return nn.gelu(v) end), sgl.ones(2)
+    step(x)
+    local _, held = debug.getupvalue(nn.gelu, 1)
+    debug.setupvalue(nn.gelu, 1, held)
+    step(x)
+    assert.matches(changed, step:programs()[2].reason)
+  end)
+
+  it("is let be when debug changes tables and functions of the script", function()
+    local o, k, x = setmetatable({}, { __index = { k = 2 } }), 3, sgl.ones(2)
+    local function scale(v) return v * k * o.k end
+    local step = sgl.compile(scale)
+    step(x)
+    debug.setmetatable({}, {})
+    debug.setupvalue(function() return x end, 1, x)
+    step(x)
+    assert.are.equal(1, #step:programs())
+    debug.setupvalue(scale, 1, 5)
+    debug.setmetatable(o, { __index = { k = 3 } })
+    assert.is_true(same(scale(x), step(x)))
+    assert.are.equal(2, #step:programs())
+  end)
+end)
+
+describe("debug", function()
+  it("does as that of Lua, in its messages too", function()
+    local a, b = 1, 2
+    local function first() return a end
+    local function second() return b end
+    assert.are.equal("a", debug.setupvalue(first, 1, 5))
+    assert.are.equal(5, a)
+    assert.is_nil(debug.setupvalue(first, 2, 5))
+    debug.upvaluejoin(first, 1, second, 1)
+    assert.are.equal(2, first())
+    local t = {}
+    assert.is_true(rawequal(t, debug.setmetatable(t, nil)))
+    for _, case in ipairs {
+      { "setmetatable({}, 1)", "bad argument #2 to 'setmetatable' (nil or table expected" },
+      { "setupvalue(print, 1)", "bad argument #3 to 'setupvalue' (value expected)" },
+      { "setupvalue(1, 1, 1)", "bad argument #1 to 'setupvalue' (function expected, got number)" },
+      { "upvaluejoin(load '', 9, load '', 1)", "bad argument #2 to 'upvaluejoin' (invalid upv" },
+    } do
+      local _, message = pcall(assert(load("local _ = debug." .. case[1], "=debug")))
+      assert(message:find(case[2], 1, true), message)
+    end
+  end)
+end)
+
 describe("an error of Lua inside a step", function()
   it("is raised as it is", function()
     local e = support.error_of(sgl.compile(function() error({ mine = true }) end))

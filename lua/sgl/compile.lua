@@ -51,6 +51,7 @@ end
 -- signature.
 local function flatten(v, walk, name, depth, spec, fixed)
   local key = walk.key
+  if spec then dynamic.check(v, name, spec) end
   if is_tensor(v) or type(v) == "number" and not fixed then
     local at = #walk.leaves + 1
     walk.leaves[at], walk.names[at] = v, name

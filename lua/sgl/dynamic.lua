@@ -60,21 +60,37 @@ api.fn(api.root, "spec", {
   return setmetatable({ shape = sizes, dtype = core.tensor(0, dtype or "f32").dtype }, Spec)
 end)
 
+local LIST = "write { sgl.spec({ batch, 64 }, \"f32\"), … }, one for each argument; "
+  .. "false for one without symbolic sizes"
+
 local function is_spec(v) return getmetatable(v) == Spec end
 
 local function same_dim(a, b)
   return a.min == b.min and a.max == b.max and a.multiple == b.multiple
 end
 
+-- `inputs` is a list in the order of the parameters: a name in it would be for no argument.
+local function check_places(specs)
+  for key in pairs(is_spec(specs) and {} or specs) do
+    if not math.tointeger(key) or key < 1 then
+      raise("SGL_EARG", ("compile: option 'inputs' must be a list, got the key %s"):format(
+        api.describe(key)), LIST)
+    end
+  end
+  if is_spec(specs) then
+    raise("SGL_EARG", "compile: option 'inputs' must be a list, got a spec", LIST)
+  end
+end
+
 -- Symbols of one name in one function must be one symbol; what is no spec is a mistake.
 local function check_specs(specs)
+  check_places(specs)
   local seen = {}
   local function visit(v, depth)
     if not is_spec(v) then
       if type(v) ~= "table" or getmetatable(v) or depth > MOST_DEPTH then
         raise("SGL_EARG", ("compile: option 'inputs' holds %s, where a sgl.spec is due"):format(
-          api.describe(v)), "write { sgl.spec({ batch, 64 }, \"f32\"), … }, one for each argument; "
-          .. "false for one without symbolic sizes")
+          api.describe(v)), LIST)
       end
       for _, item in pairs(v) do
         if item then visit(item, depth + 1) end
@@ -116,6 +132,20 @@ local function declared(t, name, spec)
   raise(t.dtype ~= spec.dtype and "SGL_EDTYPE" or "SGL_ESHAPE",
     ("argument '%s' is %s, its spec says %s"):format(name, api.describe(t), tostring(spec)),
     "pass what the spec says, or change the spec")
+end
+
+--- Fails where a value is none of those that its spec, or table of specs, is for. Nil is one: an
+--- argument that may be left out has its spec when it is there.
+function dynamic.check(v, name, spec)
+  if v == nil then return end
+  if is_spec(spec) then
+    if is_tensor(v) then return end
+  elseif type(v) == "table" then
+    return
+  end
+  raise("SGL_EARG", ("argument '%s' is %s, its spec says %s"):format(name, api.describe(v),
+    is_spec(spec) and tostring(spec) or "a table"), "pass what the spec says, or change the spec: "
+    .. "false for an argument without symbolic sizes")
 end
 
 -- The record of a tensor argument: sizes it had last, and the group of each dim that varied.

@@ -31,6 +31,17 @@ local function reached_from(list)
 end
 
 local MOST_DEPTH = 12
+-- One value of each type that may have a metatable; nil is the one that is missing.
+local OF_TYPES = { 0, true, "", print, coroutine.create(print) }
+
+-- "the metatable of numbers"
+local function type_path(meta)
+  if debug.getmetatable(nil) == meta then return "the metatable of nil" end
+  for _, v in ipairs(OF_TYPES) do
+    if debug.getmetatable(v) == meta then return ("the metatable of %ss"):format(type(v)) end
+  end
+end
+
 local path_of
 
 local function container_path(g, from, names, depth)
@@ -39,6 +50,9 @@ local function container_path(g, from, names, depth)
   local up = from[c]
   if c == _G or up and up.kind == "upvalue" and up.name == "_ENV" then return "" end
   if not up or depth > MOST_DEPTH then
+    if c == core.Tensor then return "sgl.Tensor" end
+    local of_type = type_path(c)
+    if of_type then return of_type end
     local name = debug.getmetatable(c) and rawget(debug.getmetatable(c), "__name")
     return name and ("(%s)"):format(name) or "(a table)"
   end
@@ -84,6 +98,9 @@ function guards.reason(held, number, names)
   local list = core.guards_list(held)
   local from, g = reached_from(list), list[number]
   names = names or {}
+  if g.kind == "rules" then
+    return "debug changed a metatable or an upvalue of a type, a module or the library", "debug"
+  end
   if g.kind == "history" then
     local path = "the history of " .. called(g.through, from, names)
     return ("%s, from which the gradient at %s goes back to %s, changed"):format(path, g.position,

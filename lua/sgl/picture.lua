@@ -11,9 +11,13 @@ local function quoted(path) return "'" .. path:gsub("'", "'\\''") .. "'" end
 --- A string of Graphviz's language; a newline in it begins a new line of a label.
 function picture.string(text) return (("%q"):format(text):gsub("\\\n", "\\n")) end
 
+-- What the program does not read is read by `cat`: to write to a pipe that nobody reads would end
+-- this process.
+local DRAW = "{ dot -Tsvg -o %s; status=$?; cat >/dev/null; exit $status; } 2>/dev/null"
+
 --- Draws; where that fails and `keep` is set the text is kept beside it, as PATH.dot.
 function picture.draw(text, path, keep)
-  local pipe = io.popen("dot -Tsvg -o " .. quoted(path) .. " 2>/dev/null", "w")
+  local pipe = io.popen(DRAW:format(quoted(path)), "w")
   if pipe then
     pipe:write(text)
     if pipe:close() then return path end

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -182,7 +184,35 @@ int base_file_read_gz(const char *path, char **data, size_t *n, Err *e)
     return finish(&out, status, data, n);
 }
 
-static bool write_all(int fd, const char *p, size_t n)
+/* A write beyond the limit of the size of files (RLIMIT_FSIZE) raises SIGXFSZ, which would end the
+ * process; blocked, and taken if it was not pending before, it leaves EFBIG, an error as any. */
+typedef struct Quiet {
+    sigset_t only, before;
+    bool pending;
+} Quiet;
+
+static Quiet quiet_begin(void)
+{
+    Quiet q;
+    sigset_t pending;
+    sigemptyset(&q.only);
+    sigaddset(&q.only, SIGXFSZ);
+    q.pending = sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
+    pthread_sigmask(SIG_BLOCK, &q.only, &q.before);
+    return q;
+}
+
+static void quiet_end(Quiet *q)
+{
+    int first = errno, signal;
+    sigset_t pending;
+    if (!q->pending && sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1)
+        sigwait(&q->only, &signal);
+    pthread_sigmask(SIG_SETMASK, &q->before, NULL);
+    errno = first;
+}
+
+static bool write_some(int fd, const char *p, size_t n)
 {
     while (n > 0) {
         ssize_t put = write(fd, p, n < WRITE_MAX ? n : WRITE_MAX);
@@ -193,6 +223,14 @@ static bool write_all(int fd, const char *p, size_t n)
         }
     }
     return true;
+}
+
+static bool write_all(int fd, const char *p, size_t n)
+{
+    Quiet q = quiet_begin();
+    bool well = write_some(fd, p, n);
+    quiet_end(&q);
+    return well;
 }
 
 /* Closes and says whether all went well so far; keeps the first errno. */

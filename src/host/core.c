@@ -20,7 +20,7 @@ int host_open_core(lua_State *L)
     if (lua_getfield(L, LUA_REGISTRYINDEX, "sgl.core") == LUA_TTABLE) return 1;
     lua_settop(L, 0);
     Host *h = host_open(L);
-    host_open_raw(L);
+    host_open_raw(L, h);
     host_purity_open(L, h);
     lua_newtable(L);
     for (size_t i = 0; i < sizeof LISTS / sizeof *LISTS; i++) {

@@ -32,6 +32,7 @@ struct Guards {
     VEC(History *) histories;
     int slots;
     uint64_t version; /* of all objects when the slow ones were last found to hold */
+    uint64_t rules;   /* the host's when the capture began */
     bool done;
     bool wrote; /* the capture wrote to what was there before */
 };
@@ -171,7 +172,7 @@ static int by_container(const void *a, const void *b)
 Guards *host_guards_new(lua_State *L, Host *h)
 {
     Guards *g = lua_newuserdatauv(L, sizeof *g, 1);
-    *g = (Guards){.host = h};
+    *g = (Guards){.host = h, .rules = h->rules};
     host_class(L, CLASS, GUARDS_META, NULL, 0);
     lua_setmetatable(L, -2);
     lua_newtable(L);
@@ -346,8 +347,8 @@ static int guards_check(lua_State *L)
     }
     if (failing < 0) {
         failing = other_history(L, g);
-        if (failing < 0) return 0;
-        failing += host_guards_count(g);
+        if (failing < 0 && g->rules == g->host->rules) return 0;
+        failing = host_guards_count(g) + (failing < 0 ? g->histories.n : failing);
     }
     lua_pushinteger(L, failing + 1);
     return 1;
@@ -377,7 +378,8 @@ static void list_histories(lua_State *L, const Guards *g)
 
 /* core.guards_list(guards) -> list of { kind, container, key, name, value }; name is that of an
  * upvalue. A history is { kind, position, by, through }: the gradient at that position by one
- * tensor misses what another was before; each is a name or a tensor. */
+ * tensor misses what another was before; each is a name or a tensor. The last is of the kind
+ * "rules" and has nothing else. */
 static int guards_list(lua_State *L)
 {
     const Guards *g = luaL_checkudata(L, 1, CLASS);
@@ -406,6 +408,10 @@ static int guards_list(lua_State *L)
         lua_rawseti(L, 3, i + 1);
     }
     list_histories(L, g);
+    lua_createtable(L, 0, 1);
+    lua_pushliteral(L, "rules");
+    lua_setfield(L, 4, "kind");
+    lua_rawseti(L, 3, host_guards_count(g) + g->histories.n + 1);
     return 1;
 }
 

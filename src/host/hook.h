@@ -88,7 +88,9 @@ void host_watch_read(lua_State *L, Watch *w, const Frame *f, int at); /* the key
 void host_watch_upvalue(lua_State *L, Watch *w, int function, int index);
 void host_watch_length(lua_State *L, Watch *w, const Frame *f, int at);
 void host_watch_meta(lua_State *L, Watch *w, const Frame *f, int at);
-/* Which metamethod the table at `at` has for an event. */
+/* Is it a table, or has it a metatable? The library's own objects keep theirs. */
+bool host_has_events(lua_State *L, int at);
+/* Which metamethod the value at `at` has for an event. */
 void host_watch_event(lua_State *L, Watch *w, const Frame *f, int at, const char *event);
 void host_watch_keys(lua_State *L, Watch *w, const Frame *f, int at);
 /* Keys and values, of the tables behind too. */

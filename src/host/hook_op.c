@@ -186,9 +186,15 @@ static void op_gettabup(const At *at)
     if (!at->f->library) host_watch_upvalue(L, at->w, top + 1, b_of(at->i) + 1);
     lua_getupvalue(L, top + 1, b_of(at->i) + 1);
     if (at->f->library) host_watch_own(L, at->w, top + 2, 0);
-    if (lua_istable(L, top + 2) && host_hook_constant(L, at->ar, at->w, at->f, c_of(at->i)))
+    if (host_has_events(L, top + 2) && host_hook_constant(L, at->ar, at->w, at->f, c_of(at->i)))
         host_watch_read(L, at->w, at->f, top + 2);
     lua_settop(L, top);
+}
+
+/* Tensors have the fields of sgl.Tensor, which a script may change. */
+static bool has_fields(const At *at, int index)
+{
+    return host_has_events(at->L, index) || (!at->f->library && is_tensor(at, index));
 }
 
 static void op_gettable(const At *at)
@@ -196,23 +202,17 @@ static void op_gettable(const At *at)
     lua_State *L = at->L;
     int table = b_of(at->i) + 1, key = c_of(at->i) + 1;
     check_key(at, table, key);
-    if (!lua_istable(L, table) || lua_isnil(L, key)) return;
+    bool named = lua_type(L, key) == LUA_TSTRING && has_fields(at, table);
+    if ((!named && !host_has_events(L, table)) || lua_isnil(L, key)) return;
     lua_pushvalue(L, key);
     host_watch_read(L, at->w, at->f, table);
 }
 
 static void op_geti(const At *at)
 {
-    if (!lua_istable(at->L, b_of(at->i) + 1)) return;
+    if (!host_has_events(at->L, b_of(at->i) + 1)) return;
     lua_pushinteger(at->L, c_of(at->i));
     host_watch_read(at->L, at->w, at->f, b_of(at->i) + 1);
-}
-
-/* Texts have fields too: those of their metatable's __index. */
-static bool has_fields(const At *at, int index)
-{
-    int type = lua_type(at->L, index);
-    return type == LUA_TTABLE || type == LUA_TSTRING;
 }
 
 static void op_getfield(const At *at)
@@ -256,6 +256,14 @@ static void op_setupval(const At *at)
     lua_settop(L, top);
 }
 
+/* A write to what is no table goes to its handler. */
+static bool is_written(const At *at, int index)
+{
+    if (lua_istable(at->L, index)) return true;
+    host_watch_event(at->L, at->w, at->f, index, "__newindex");
+    return false;
+}
+
 /* The key is on the top. */
 static void refuse_write(const At *at, int table, bool global)
 {
@@ -291,21 +299,21 @@ static void op_settable(const At *at)
 {
     int table = a_of(at->i) + 1, key = b_of(at->i) + 1;
     check_key(at, table, key);
-    if (!lua_istable(at->L, table)) return;
+    if (!is_written(at, table)) return;
     lua_pushvalue(at->L, key);
     refuse_write(at, table, false);
 }
 
 static void op_seti(const At *at)
 {
-    if (!lua_istable(at->L, a_of(at->i) + 1)) return;
+    if (!is_written(at, a_of(at->i) + 1)) return;
     lua_pushinteger(at->L, b_of(at->i));
     refuse_write(at, a_of(at->i) + 1, false);
 }
 
 static void op_setfield(const At *at)
 {
-    if (!lua_istable(at->L, a_of(at->i) + 1)) return;
+    if (!is_written(at, a_of(at->i) + 1)) return;
     if (host_hook_constant(at->L, at->ar, at->w, at->f, b_of(at->i)))
         refuse_write(at, a_of(at->i) + 1, false);
 }

@@ -152,7 +152,12 @@ void host_watch_read(lua_State *L, Watch *w, const Frame *f, int at)
     int key = lua_gettop(L), t = key + 1;
     luaL_checkstack(L, LUA_MINSTACK, "guards");
     lua_pushvalue(L, at);
-    if (lua_type(L, t) == LUA_TSTRING) behind(L, w, f, false);
+    if (host_tensor_at(L, w->host, t)) {
+        host_push_methods(L);
+        lua_replace(L, t);
+    } else if (!lua_istable(L, t)) {
+        behind(L, w, f, false);
+    }
     for (int i = 0; i < MOST_TABLES && lua_istable(L, t); i++) {
         bool old = host_watch_old(L, w, f, t), slow = host_push_fields(L, t);
         lua_replace(L, t);
@@ -199,7 +204,8 @@ void host_watch_meta(lua_State *L, Watch *w, const Frame *f, int at)
 }
 
 /* Guards the metatable of the table on the top and its field for the event; replaces the table by
- * that. Objects with a version have metatables of the library, which are for good. */
+ * that. The metatable of a type, of all numbers, say, is read as well: which it is the host's count
+ * of rules tells. Objects with a version have metatables of the library, which are for good. */
 static void handler(lua_State *L, Watch *w, const Frame *f, const char *event)
 {
     int t = lua_gettop(L);
@@ -222,15 +228,24 @@ static void handler(lua_State *L, Watch *w, const Frame *f, const char *event)
     lua_replace(L, t);
 }
 
+bool host_has_events(lua_State *L, int at)
+{
+    if (lua_istable(L, at)) return true;
+    if (!lua_getmetatable(L, at)) return false;
+    bool own = lua_isuserdata(L, at) && host_is_class(L, lua_gettop(L));
+    lua_pop(L, 1);
+    return !own;
+}
+
 /* A handler that is a table is called through its own __call, and so on. */
 void host_watch_event(lua_State *L, Watch *w, const Frame *f, int at, const char *event)
 {
     int top = lua_gettop(L);
-    if (lua_type(L, at) != LUA_TTABLE) return;
+    if (!host_has_events(L, at)) return;
     bool called = strcmp(event, "__newindex") != 0 && strcmp(event, "__metatable") != 0;
     luaL_checkstack(L, LUA_MINSTACK, "guards");
     lua_pushvalue(L, at);
-    for (int i = 0; i < MOST_TABLES && lua_istable(L, -1); i++) {
+    for (int i = 0; i < MOST_TABLES && (!i || lua_istable(L, -1)); i++) {
         handler(L, w, f, i ? "__call" : event);
         if (!called) break;
     }

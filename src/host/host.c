@@ -98,6 +98,19 @@ void host_class(lua_State *L, const char *name, const luaL_Reg *meta,
     lua_setfield(L, LUA_REGISTRYINDEX, name);
 }
 
+bool host_is_class(lua_State *L, int meta)
+{
+    int top = lua_gettop(L);
+    lua_pushliteral(L, "__name");
+    if (lua_rawget(L, meta) == LUA_TSTRING) {
+        lua_pushfstring(L, "sgl.%s", lua_tostring(L, -1));
+        lua_rawget(L, LUA_REGISTRYINDEX);
+    }
+    bool is = lua_rawequal(L, -1, meta);
+    lua_settop(L, top);
+    return is;
+}
+
 void host_own(Host *h, Owned *o, void (*end)(Owned *))
 {
     o->end = end;

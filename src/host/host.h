@@ -38,6 +38,7 @@ typedef struct Host {
     int64_t hinted;          /* bytes of storage the collector was told of */
     const void *tensor_meta; /* address of the metatable, to know tensors quickly */
     uint64_t version;        /* counts writes to objects that have their fields behind */
+    uint64_t rules;          /* counts what `debug` changes of types, modules and the library */
     int64_t segments;        /* parts of pending operations that were run */
     bool surveying;          /* reads are noted, see break.h */
     bool tested;             /* the hook of captures was found to work */
@@ -52,6 +53,7 @@ void host_disown(Owned *o);
 void *host_scratch(lua_State *L, size_t count, size_t size); /* pushes it; zeroed */
 Str *host_text(lua_State *L);             /* pushes a string builder that Lua frees */
 int host_text_push(lua_State *L, Str *s); /* its content as a Lua string; returns 1 */
+bool host_is_class(lua_State *L, int meta); /* is it a metatable that host_class made? */
 /* Pushes the metatable of that name; makes it if it is new, its __index from n lists. */
 void host_class(lua_State *L, const char *name, const luaL_Reg *meta,
                 const luaL_Reg *const *methods, int n);
@@ -98,6 +100,7 @@ void host_open_ops(lua_State *L); /* (methods, metatable, host): adds the operat
 void host_tensor_class(lua_State *L, Host *h);
 void host_graph_class(lua_State *L);
 void host_program_class(lua_State *L);
+void host_push_methods(lua_State *L); /* sgl.Tensor, the table of tensors' methods */
 int host_open_core(lua_State *L); /* module sgl.core */
 
 /* interrupt.c: Ctrl-C stops a program at its next step and Lua code at its next instruction. */
@@ -111,5 +114,5 @@ void host_interrupt_watch(Ctx *cx);               /* programs of this context; N
 void host_preload(lua_State *L);  /* the embedded modules, so that no file shadows them */
 int host_open_line(lua_State *L); /* module sgl.line: reads lines for the REPL */
 
-void host_open_raw(lua_State *L); /* raw.c: rawget, rawset and rawlen */
+void host_open_raw(lua_State *L, Host *h); /* raw.c: rawset and others, and those of `debug` */
 #endif

@@ -39,23 +39,62 @@ static const char *input_name(const Graph *g, int i)
     return name && name[0] ? name : "?";
 }
 
+/* A declaration to paste: the range with `v` in it, or the multiple above it. No dim begins below
+ * 1. */
+static void suggest_range(Ctx *cx, const DimSymbol *s, int64_t v)
+{
+    int64_t m = s->multiple, up = v + (m - v % m) % m;
+    int64_t lo = up < s->lo ? up : s->lo, hi = up > s->hi ? up : s->hi;
+    if (v < 1)
+        base_err_hint(&cx->err,
+                      "a declared dim is at least 1: leave calls without elements out, or "
+                      "compile the function for them without this spec");
+    else if (m > 1)
+        base_err_hint(
+            &cx->err,
+            "declare it wider: sgl.dim(\"%s\", { min = %lld, max = %lld, multiple = %lld })",
+            s->name, (long long)lo, (long long)hi, (long long)m);
+    else
+        base_err_hint(&cx->err, "declare it wider: sgl.dim(\"%s\", { min = %lld, max = %lld })",
+                      s->name, (long long)lo, (long long)hi);
+}
+
+static void suggest_multiple(Ctx *cx, const DimSymbol *s, int64_t v)
+{
+    int64_t down = v / s->multiple * s->multiple, up = down + s->multiple;
+    if (down < s->lo) base_err_hint(&cx->err, "pad the input to %lld", (long long)up);
+    else if (up > s->hi) base_err_hint(&cx->err, "cut the input to %lld", (long long)down);
+    else
+        base_err_hint(&cx->err, "pad the input to %lld, or cut it to %lld", (long long)up,
+                      (long long)down);
+}
+
 static int check_value(Ctx *cx, const DimSymbol *s, int64_t v, const char *input, int dim)
 {
-    if (v < s->lo || v > s->hi) {
+    int64_t down = v - v % s->multiple, up = down + s->multiple;
+    bool near = up >= s->lo && down <= s->hi && (up <= s->hi || down >= s->lo);
+    if (v % s->multiple && near) {
+        base_fail(cx, SGL_ESHAPE, "dim '%s' is %lld by dim %d of '%s', not a multiple of %lld",
+                  s->name, (long long)v, dim + 1, input, (long long)s->multiple);
+        suggest_multiple(cx, s, v);
+    } else if (v < s->lo || v > s->hi) {
         base_fail(cx, SGL_ESHAPE,
                   "dim '%s' is %lld by dim %d of '%s', outside its range %lld to %lld", s->name,
                   (long long)v, dim + 1, input, (long long)s->lo, (long long)s->hi);
-        base_err_hint(&cx->err, "declare it wider: sgl.dim(\"%s\", { min = %lld, max = %lld })",
-                      s->name, (long long)(v < s->lo ? v : s->lo),
-                      (long long)(v > s->hi ? v : s->hi));
-    } else if (v % s->multiple) {
-        base_fail(cx, SGL_ESHAPE, "dim '%s' is %lld by dim %d of '%s', not a multiple of %lld",
-                  s->name, (long long)v, dim + 1, input, (long long)s->multiple);
-        base_err_hint(&cx->err, "pad the input to %lld, or cut it to %lld",
-                      (long long)((v / s->multiple + 1) * s->multiple),
-                      (long long)(v / s->multiple * s->multiple));
+        suggest_range(cx, s, v);
     }
     return cx->err.code;
+}
+
+/* Two inputs that give a dim two sizes. */
+static int disagree(const Graph *g, const DimSymbol *s, int64_t known, int first, int64_t v, int i,
+                    int d)
+{
+    base_fail(g->cx, SGL_ESHAPE, "dim '%s' is %lld by '%s' but %lld by dim %d of '%s'", s->name,
+              (long long)known, input_name(g, first), (long long)v, d + 1, input_name(g, i));
+    base_err_hint(&g->cx->err, "pass inputs of one size there, or give '%s' a sgl.dim of its own",
+                  input_name(g, i));
+    return g->cx->err.code;
 }
 
 static int solve_input(const Graph *g, int i, const Shape *is, int64_t *values, int *from)
@@ -71,9 +110,7 @@ static int solve_input(const Graph *g, int i, const Shape *is, int64_t *values, 
         const DimSymbol *s = ir_dim_symbol_at(cx, symbol);
         int64_t v = is->dims[d];
         if (from[symbol] && values[symbol] != v)
-            return base_fail(cx, SGL_ESHAPE, "dim '%s' is %lld by '%s' but %lld by dim %d of '%s'",
-                             s->name, (long long)values[symbol], input_name(g, from[symbol] - 1),
-                             (long long)v, d + 1, input_name(g, i));
+            return disagree(g, s, values[symbol], from[symbol] - 1, v, i, d);
         if (check_value(cx, s, v, input_name(g, i), d) < 0) return cx->err.code;
         values[symbol] = v;
         from[symbol] = i + 1;

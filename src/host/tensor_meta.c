@@ -236,6 +236,10 @@ static const luaL_Reg METHODS_HERE[] = {
     {NULL, NULL},
 };
 
+static const char METHODS_KEY; /* its address is the registry's key of the methods */
+
+void host_push_methods(lua_State *L) { lua_rawgetp(L, LUA_REGISTRYINDEX, &METHODS_KEY); }
+
 void host_tensor_class(lua_State *L, Host *h)
 {
     static const luaL_Reg *const LISTS[] = {METHODS_HERE, HOST_TENSOR_METHODS, HOST_READ_METHODS};
@@ -243,6 +247,8 @@ void host_tensor_class(lua_State *L, Host *h)
     int meta = lua_gettop(L);
     h->tensor_meta = lua_topointer(L, meta);
     lua_getfield(L, meta, "__index");
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &METHODS_KEY);
     lua_insert(L, meta);
     host_open(L);
     lua_pushvalue(L, meta);

@@ -56,6 +56,11 @@ static int broadcast_fail(Op op, int nin, Node *const *in, int d, Dim a, Dim b)
                       "size, from t.shape, in place of %s",
                       d + 1, text(ir_dim_is_const(a) ? &right : &left),
                       text(ir_dim_is_const(a) ? &left : &right));
+    else if (ir_dim_plain(cx, a) >= 0 && ir_dim_plain(cx, b) >= 0)
+        base_err_hint(&cx->err,
+                      "%s and %s are two dims: if they are always equal, use one sgl.dim for both "
+                      "in the specs",
+                      text(&left), text(&right));
     base_err_hint(&cx->err,
                   "sizes must be equal or 1, counted from the last dim: reshape, transpose "
                   "or unsqueeze one of them");

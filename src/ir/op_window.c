@@ -28,6 +28,21 @@ static int check_slide(const Check *c, int64_t dim, Slide s, int64_t *extent)
     return 0;
 }
 
+static int too_large(const Check *c, int64_t dim, Dim n, int64_t extent)
+{
+    int symbol = ir_dim_plain(c->cx, n);
+    Str hint = {0};
+    if (symbol < 0) base_str_put(&hint, "pad the dim first");
+    else
+        base_str_fmt(&hint, "declare the dim with that least size: sgl.dim(\"%s\", { min = %lld })",
+                     ir_dim_symbol_at(c->cx, symbol)->name, (long long)extent);
+    int rc = ir_check_fail(c, SGL_ESHAPE, "the window is larger than the dim", hint.at,
+                           "dim %lld: %lld against %s", (long long)dim + 1, (long long)extent,
+                           ir_dim_name(c->cx, n).at);
+    base_str_free(&hint);
+    return rc;
+}
+
 /* floor((n - extent) / stride) + 1, and an error unless one window fits. */
 static int window_positions(const Check *c, int64_t dim, Dim n, Slide s, Dim *positions)
 {
@@ -36,10 +51,7 @@ static int window_positions(const Check *c, int64_t dim, Dim n, Slide s, Dim *po
     int rc = check_slide(c, dim, s, &extent);
     if (rc) return rc;
     if (n < 0) ir_dim_range(cx, n, &lo, &hi);
-    if (lo < extent)
-        return ir_check_fail(c, SGL_ESHAPE, "the window is larger than the dim",
-                             "pad the dim first", "dim %lld: %lld against %s", (long long)dim + 1,
-                             (long long)extent, ir_dim_name(cx, n).at);
+    if (lo < extent) return too_large(c, dim, n, extent);
     if (n >= 0) {
         *positions = (n - extent) / s.stride + 1;
         return 0;

@@ -113,15 +113,15 @@ api.tensor("diff", {
   return narrow(t, axis, 2, n) - narrow(t, axis, 1, n - 1)
 end)
 
--- Joins each element with all before it. `neutral` fills the places before the first.
+-- Joins each element with all before it. `neutral` fills the places before the first. Padded first
+-- and cut then, since n - distance is no size where n is symbolic.
 local function running(t, axis, join, neutral)
   local n, distance = t.shape[axis], 1
   while distance < n do
     local lo, hi = dims.fill(t.ndim, 0), dims.fill(t.ndim, 0)
     lo[axis] = distance
-    local before = apply("pad", narrow(t, axis, 1, n - distance),
-      { lo = lo, hi = hi, value = neutral })
-    t = join(before, t)
+    local padded = apply("pad", t, { lo = lo, hi = hi, value = neutral })
+    t = join(narrow(padded, axis, 1, n), t)
     distance = 2 * distance
   end
   return t

@@ -7,7 +7,7 @@
 local sgl = require "sgl"
 local engine = require "spec.engine"
 
-local COUNT, CALLS, DEPTH = 3000, 3, 2
+local COUNT, CALLS, DEPTH = 1000, 3, 2
 
 local function pick(list) return list[math.random(#list)] end
 

@@ -106,7 +106,7 @@ describe("random scripts of steps and gradients", function()
   it("give the same values compiled, or say that a way is not recorded", function()
     print("random histories: SGL_SEED=" .. engine.seed)
     local refused, whole = 0, 0
-    for k = 1, engine.times(1500) do
+    for k = 1, engine.times(750) do
       math.randomseed(engine.seed, k)
       local script = random_script(math.random)
       local want, wrong = run(script, function(fn) return fn end)

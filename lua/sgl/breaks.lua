@@ -151,7 +151,7 @@ function breaks.record(e)
   }
 end
 
---- The record of an error that is no break: the function raises it only while it is captured.
+--- The record of an error that is no break, but that Lua does not raise: a program would.
 function breaks.record_of_error(e)
   local text = type(e) == "table" and e.message or tostring(e)
   local file, line = text:match "^(.-):(%d+): "

@@ -107,6 +107,13 @@ static void make_error_here(lua_State *L)
     make_error(L, at, at.file && at.file == host_plain_name(ar.short_src) ? ar.source : NULL);
 }
 
+/* Raises the error object on the top; the capture ends with it. */
+static int raise(lua_State *L, Host *h)
+{
+    host_break_remember(L, h);
+    return lua_error(L);
+}
+
 int host_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what, ...)
 {
     va_list ap;
@@ -117,8 +124,7 @@ int host_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char 
     lua_setfield(L, row, "what");
     if (t) put_tensor(L, row, h, t);
     make_error_here(L);
-    host_break_remember(L, h);
-    return lua_error(L);
+    return raise(L, h);
 }
 
 int host_break_between(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what)
@@ -131,8 +137,7 @@ int host_break_between(lua_State *L, Host *h, Break reason, const Tensor *t, con
     lua_setfield(L, row, "through");
     put_tensor(L, row, h, t);
     make_error_here(L);
-    host_break_remember(L, h);
-    return lua_error(L);
+    return raise(L, h);
 }
 
 int host_break_at(lua_State *L, Host *h, Break reason, const lua_Debug *ar, const char *what)
@@ -141,8 +146,7 @@ int host_break_at(lua_State *L, Host *h, Break reason, const lua_Debug *ar, cons
     put(L, row, "what", what);
     Src at = base_src(h->cx, host_plain_name(ar->short_src), ar->linedefined);
     make_error(L, base_src_pos(h->cx, at), ar->source);
-    host_break_remember(L, h);
-    return lua_error(L);
+    return raise(L, h);
 }
 
 void host_break_note(lua_State *L, Host *h, const Tensor *t, const char *what)

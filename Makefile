@@ -50,13 +50,16 @@ STRICT := $(if $(WERROR),-Werror)
 run = $(if $(V),,@echo "  $(1) $@"; )$(2)
 
 # ---- sources
-CORE_DIRS := base obs ir pass kern comm exec io
+# The rooms under src/, in their order: each uses only itself and those before it.
+CORE_ROOMS := base obs ir pass kern dev cpu io exec capi
+LUA_ROOMS := bind tensor watch capture module cli
 source_of = $(wildcard src/$(1)/*.c)
 objects_of = $(foreach f,$(filter-out %_isa.c,$(1)),$(f:src/%.c=$(B)/obj/%.o)) \
              $(foreach f,$(filter %_isa.c,$(1)),$(ISAS:%=$(f:src/%.c=$(B)/obj/%.)%.o))
-CORE := $(call objects_of,$(foreach d,$(CORE_DIRS),$(call source_of,$(d))))
-HOST := $(call objects_of,$(filter-out src/host/main.c,$(call source_of,host))) $(B)/obj/embed.o
-MAIN := $(B)/obj/host/main.o
+CORE := $(call objects_of,$(foreach d,$(CORE_ROOMS),$(call source_of,$(d))))
+HOST := $(call objects_of,$(filter-out src/cli/main.c,$(foreach d,$(LUA_ROOMS),\
+        $(call source_of,$(d))))) $(B)/obj/embed.o
+MAIN := $(B)/obj/cli/main.o
 LUA_FILES := $(shell find lua/sgl -name '*.lua')
 LUA_FOLDERS := $(shell find lua/sgl -type d)
 

@@ -1,4 +1,4 @@
--- embed.lua: writes Lua source files as a C table of modules (src/host/embed.h).
+-- embed.lua: writes Lua source files as a C table of modules (src/module/embed.h).
 --
 -- In:    arguments: the file to write, then files below lua/.
 -- Out:   a C file with one string a module, a source line a literal, and HOST_MODULES.
@@ -36,7 +36,7 @@ local function read(path)
   return file:read("a")
 end
 
-local parts = { '/* Written by scripts/embed.lua from lua/. */\n#include "host/embed.h"\n' }
+local parts = { '/* Written by scripts/embed.lua from lua/. */\n#include "module/embed.h"\n' }
 local rows = {}
 for i, path in ipairs(paths) do
   local text = read(path)

@@ -3,7 +3,7 @@
 -- In:    the fields, and further metamethods.
 -- Out:   an empty table that reads and writes them. A write that changes something moves the
 --        version that guards look at: a compiled step checks one number, not every field.
--- Holds: rawget, rawset and rawlen go to the fields (host/raw.c); next finds nothing; its metatable
+-- Holds: rawget, rawset and rawlen go to the fields (watch/raw.c); next finds nothing; its metatable
 --        cannot be replaced.
 local core = require "sgl.core"
 

@@ -1,8 +1,8 @@
 /* backend.c: the table of backends, in the order of the choices of the knob `backend`.
  */
-#include "exec/backend.h"
+#include "dev/backend.h"
 
-static const Backend *const BACKENDS[BACKEND_COUNT] = {&EXEC_CPU, &EXEC_NULL};
+static const Backend *const BACKENDS[BACKEND_COUNT] = {&CPU_BACKEND, &DEV_NULL};
 
 const Backend *exec_backend_at(int i) { return BACKENDS[i]; }
 int exec_backend_chosen(const Ctx *cx) { return (int)cx->knobs.value[KNOB_backend]; }

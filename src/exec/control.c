@@ -10,7 +10,7 @@
 #include <string.h>
 #include "ir/attr.h"
 #include "ir/control.h"
-#include "exec/backend.h"
+#include "dev/backend.h"
 
 typedef struct Block {
     const Graph *graph; /* borrowed from the steps' graph */

@@ -288,7 +288,7 @@ void exec_program_free(Program *p)
     if (p->backend->release && p->state) p->backend->release(p->state);
     exec_calls_free(p->calls);
     if (p->kept)
-        for (int k = 0; k < p->schedule->graph->outputs.n; k++) exec_storage_unref(p->kept[k]);
+        for (int k = 0; k < p->schedule->graph->outputs.n; k++) dev_storage_unref(p->kept[k]);
     base_mem_free(p->kept);
     base_mem_free(p->buffers);
     vec_free(&p->steps);
@@ -351,8 +351,8 @@ static int take_output(Program *p, int k)
 {
     if (p->kept[k] && p->kept[k]->refs == 1) return SGL_OK;
     const Node *n = exec_program_graph(p)->outputs.at[k].node;
-    exec_storage_unref(p->kept[k]);
-    p->kept[k] = exec_storage_new(p->cx, (Dtype)n->dtype, n->rank, n->dims);
+    dev_storage_unref(p->kept[k]);
+    p->kept[k] = dev_storage_new(p->cx, (Dtype)n->dtype, n->rank, n->dims);
     if (!p->kept[k]) return SGL_ENOMEM;
     if (!p->backend->computes) memset(p->kept[k]->data, 0, p->kept[k]->bytes);
     return SGL_OK;
@@ -435,7 +435,7 @@ int exec_run(Program *p, Storage *const *in, Storage **out)
     int code = bind(p, in);
     if (code >= 0) code = run_steps(p);
     for (int k = 0; k < exec_program_graph(p)->outputs.n && code >= 0; k++)
-        out[k] = exec_storage_ref(p->kept[k]);
+        out[k] = dev_storage_ref(p->kept[k]);
     if (told && code >= 0) exec_run_tell(p, obs_span_ms(&span));
     if (watched) obs_span_end(p->cx, &span);
     return code < 0 ? code : SGL_OK;

@@ -3,7 +3,7 @@
  */
 #ifndef SGL_EXEC_PROGRAM_H
 #define SGL_EXEC_PROGRAM_H
-#include "exec/storage.h"
+#include "dev/storage.h"
 #include "ir/graph.h"
 #include "pass/pass.h"
 

@@ -5,7 +5,7 @@
  */
 #ifndef SGL_EXEC_PROGRAM_TYPE_H
 #define SGL_EXEC_PROGRAM_TYPE_H
-#include "exec/backend.h"
+#include "dev/backend.h"
 #include "exec/control.h"
 
 struct Program {

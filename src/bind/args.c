@@ -1,0 +1,196 @@
+/* args.c: arguments from Lua, checked, with errors in the user's terms; shapes for messages.
+ */
+#include <string.h>
+#include "tensor/dim.h"
+#include "watch/guard.h"
+#include "tensor/number.h"
+#include "tensor/tensor.h"
+#include "ir/check.h"
+
+enum { MOST_CLASSES = 32 }; /* above an object */
+
+const char *bind_kind(lua_State *L, int arg)
+{
+    const Tensor *t = luaL_testudata(L, arg, "sgl.tensor");
+    if (t && t->weak) return lua_pushstring(L, tensor_number_kind(t));
+    if (lua_isnone(L, arg)) return "nothing";
+    if (luaL_getmetafield(L, arg, "__name") != LUA_TSTRING) {
+        const char *name = lua_typename(L, lua_type(L, arg));
+        return name[0] == 'n' && name[1] == 'i' ? name : lua_pushfstring(L, "a %s", name);
+    }
+    return lua_pushfstring(L, "a %s", lua_tostring(L, -1));
+}
+
+void *bind_check_self(lua_State *L, const char *class)
+{
+    lua_Debug ar;
+    void *self = luaL_testudata(L, 1, class);
+    if (self) return self;
+    const char *kind = strchr(class, '.') + 1, *got = bind_kind(L, 1);
+    const char *name = lua_getstack(L, 0, &ar) && lua_getinfo(L, "n", &ar) ? ar.name : NULL;
+    if (!name || !*name) name = "method"; /* called by C, such as pcall */
+    const char *hint = lua_pushfstring(L, "%s:%s(…), with a colon", kind, name);
+    bind_raise(L, SGL_EARG, hint, "%s: a method of a %s, called on %s", name, kind, got);
+    return NULL;
+}
+
+const char *bind_colon_hint(lua_State *L)
+{
+    lua_Debug ar;
+    if (!lua_getstack(L, 0, &ar) || !lua_getinfo(L, "n", &ar) || !ar.name) return NULL;
+    if (strcmp(ar.namewhat, "method") != 0 && strcmp(ar.namewhat, "field") != 0) return NULL;
+    if (lua_getfield(L, LUA_REGISTRYINDEX, "sgl.core") != LUA_TTABLE) return NULL;
+    lua_getfield(L, -1, "Tensor");
+    lua_pushstring(L, ar.name);
+    if (lua_rawget(L, -2) == LUA_TNIL) return NULL;
+    return lua_pushfstring(L, "t:%s(…), with a colon", ar.name);
+}
+
+/* Is `class` the metatable of the object at `at`, or a table that its fields come from? */
+static bool is_a(lua_State *L, int at, int class)
+{
+    bool found = false;
+    luaL_checkstack(L, 4, "classes");
+    lua_pushvalue(L, at);
+    for (int depth = 0; !found && depth < MOST_CLASSES && lua_getmetatable(L, -1); depth++) {
+        lua_pushliteral(L, "__index");
+        lua_rawget(L, -2);
+        found = lua_rawequal(L, -1, class) || lua_rawequal(L, -2, class);
+        if (!lua_istable(L, -1)) break;
+        lua_replace(L, -3);
+        lua_pop(L, 1);
+    }
+    return found;
+}
+
+/* core.is_a(object, class) -> boolean */
+static int object_is_a(lua_State *L)
+{
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 2);
+    lua_pushboolean(L, lua_type(L, 1) != LUA_TSTRING && is_a(L, 1, 2));
+    return 1;
+}
+
+const luaL_Reg BIND_ARGS[] = {{"is_a", object_is_a}, {NULL, NULL}};
+
+/* Lists no more names than can be read at a glance. */
+enum { MOST_LISTED = 16 };
+
+int bind_unknown(lua_State *L, const char *what, const char *all, const char *name,
+                 const char *const *known, int n)
+{
+    const char *near = base_str_nearest(name, known, n), *hint = NULL;
+    luaL_checkstack(L, LUA_MINSTACK, "a message");
+    if (near) near = lua_pushfstring(L, " (did you mean '%s'?)", near);
+    for (int i = 0; i < n && n <= MOST_LISTED; i++)
+        hint = hint ? lua_pushfstring(L, "%s, %s", hint, known[i])
+                    : lua_pushfstring(L, "%s: %s", all, known[i]);
+    return bind_raise(L, SGL_EARG, hint, "unknown %s '%s'%s", what, name, near ? near : "");
+}
+
+Dtype bind_check_dtype(lua_State *L, int arg, int otherwise)
+{
+    if (otherwise >= 0 && lua_isnoneornil(L, arg)) return (Dtype)otherwise;
+    if (lua_type(L, arg) != LUA_TSTRING)
+        return bind_raise(L, SGL_EARG, NULL, "a dtype must be a string, got %s", bind_kind(L, arg));
+    int t = ir_dtype_find(lua_tostring(L, arg));
+    if (t >= 0) return (Dtype)t;
+    const char *names[DT_COUNT];
+    for (int i = 0; i < DT_COUNT; i++) names[i] = DTYPES[i].name;
+    return bind_unknown(L, "dtype", "dtypes", lua_tostring(L, arg), names, DT_COUNT);
+}
+
+Op bind_check_op(lua_State *L, int arg)
+{
+    const char *name = luaL_checkstring(L, arg), *names[OP_COUNT];
+    int op = ir_op_find(name);
+    if (op >= 0) return (Op)op;
+    for (int i = 0; i < OP_COUNT; i++) names[i] = OPS[i].name;
+    return bind_unknown(L, "op", "ops", name, names, OP_COUNT);
+}
+
+int bind_check_list(lua_State *L, int arg, const char *what)
+{
+    if (lua_type(L, arg) == LUA_TTABLE) {
+        arg = lua_absindex(L, arg);
+        watch_push_fields(L, arg);
+        lua_replace(L, arg);
+        return (int)lua_rawlen(L, arg);
+    }
+    return bind_raise(L, SGL_EARG, NULL, "%s must be a list, got %s", what, bind_kind(L, arg));
+}
+
+lua_Integer bind_check_item(lua_State *L, int arg, int i, const char *what)
+{
+    int exact;
+    lua_rawgeti(L, arg, i);
+    tensor_number_refuse(L, bind_of(L), lua_gettop(L), what);
+    lua_Integer v = lua_tointegerx(L, -1, &exact);
+    if (!exact)
+        return bind_raise(L, SGL_EARG, NULL, "%s: element %d must be an integer, got %s", what, i,
+                          lua_type(L, -1) == LUA_TNUMBER ? lua_tostring(L, -1) : bind_kind(L, -1));
+    lua_pop(L, 1);
+    return v;
+}
+
+int bind_check_dims(lua_State *L, int arg, const char *what, int64_t *dims)
+{
+    int rank = bind_check_list(L, arg, what);
+    if (rank > OP_MAX_RANK)
+        return bind_raise(L, SGL_ESHAPE, NULL, "%s: %d dims, at most %d are possible", what, rank,
+                          OP_MAX_RANK);
+    double count = 1;
+    for (int i = 0; i < rank; i++) {
+        if (tensor_check_size(L, arg, i + 1, what, &dims[i])) continue;
+        if (dims[i] < 0)
+            return bind_raise(L, SGL_ESHAPE, NULL, "%s: dim %d is %I, a size cannot be negative",
+                              what, i + 1, (lua_Integer)dims[i]);
+        count *= dims[i] ? (double)dims[i] : 1;
+    }
+    if (count >= (double)IR_MAX_COUNT)
+        return bind_raise(L, SGL_ESHAPE, NULL, "%s: that many elements are not possible", what);
+    return rank;
+}
+
+int bind_check_axis(lua_State *L, const char *what, lua_Integer axis, const Shape *of)
+{
+    if (axis < 0 && axis >= -of->rank) return (int)axis + of->rank;
+    if (axis >= 1 && axis <= of->rank) return (int)axis - 1;
+    bind_push_type(L, of);
+    const char *type = lua_tostring(L, -1);
+    if (!of->rank)
+        return bind_raise(L, SGL_EARG, NULL, "%s: axis %I is out of range: %s has no axes", what,
+                          axis, type);
+    return bind_raise(L, SGL_EARG, NULL,
+                      "%s: axis %I is out of range for %s (axes are 1 to %d, or -%d to -1)", what,
+                      axis, type, of->rank, of->rank);
+}
+
+void bind_push_dims(lua_State *L, int rank, const int64_t *dims)
+{
+    lua_createtable(L, rank, 0);
+    for (int i = 0; i < rank; i++) {
+        tensor_push_size(L, dims[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+}
+
+/* Breaks come here from a hook, where no function of the engine runs. */
+void bind_push_type(lua_State *L, const Shape *s)
+{
+    luaL_Buffer b;
+    Ctx *cx = bind_open(L)->cx;
+    lua_pop(L, 1);
+    luaL_buffinit(L, &b);
+    luaL_addstring(&b, DTYPES[s->dtype].name);
+    luaL_addchar(&b, '[');
+    for (int i = 0; i < s->rank; i++) {
+        if (i) luaL_addstring(&b, ", ");
+        if (ir_dim_is_const(s->dims[i])) lua_pushinteger(L, s->dims[i]);
+        else lua_pushstring(L, ir_dim_name(cx, s->dims[i]).at);
+        luaL_addvalue(&b);
+    }
+    luaL_addchar(&b, ']');
+    luaL_pushresult(&b);
+}

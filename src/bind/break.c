@@ -1,0 +1,209 @@
+/* break.c: breaks: records of where and why a capture stops, raised as errors.
+ *
+ * Out:   the facts as a table, which the handler in lua/sgl/breaks.lua makes an error object of:
+ *        { code, component, sentence, rewrites, what, by, through, tensor, op, op_file, op_line,
+ *        nodes }; nodes as in break_path.c.
+ * Holds: the capture ends with the first break, so what the handler does is no part of it.
+ */
+#include "bind/break.h"
+#include "capture/capture.h"
+
+/* Their addresses are keys in the registry: of the handler, and of the list of a survey. */
+static const char HANDLER, SURVEY;
+
+static const struct {
+    const char *code, *component, *sentence, *rewrites;
+} ROWS[] = {
+#define X(name, code, component, sentence, rewrites) {code, component, sentence, rewrites},
+#include "bind/breaks.def"
+#undef X
+};
+
+static void put(lua_State *L, int table, const char *key, const char *value)
+{
+    lua_pushstring(L, value);
+    lua_setfield(L, table, key);
+}
+
+static void push_row(lua_State *L, Break reason)
+{
+    lua_createtable(L, 0, 12);
+    int row = lua_gettop(L);
+    put(L, row, "code", ROWS[reason].code);
+    put(L, row, "component", ROWS[reason].component);
+    put(L, row, "sentence", ROWS[reason].sentence);
+    put(L, row, "rewrites", ROWS[reason].rewrites);
+}
+
+static void put_tensor(lua_State *L, int row, Host *h, const Tensor *t)
+{
+    Shape s = tensor_shape(t);
+    bind_push_type(L, &s);
+    lua_setfield(L, row, "tensor");
+    if (!t->node || !t->trace || t->node->op == OP_input) return;
+    if (capture_holds(h->capture, t)) capture_break_path(L, h, row, t->node);
+    put(L, row, "op", OPS[t->node->op].name);
+    SrcPos at = base_src_pos(h->cx, t->node->src);
+    if (!at.file) return;
+    put(L, row, "op_file", at.file);
+    lua_pushinteger(L, at.line);
+    lua_setfield(L, row, "op_line");
+}
+
+void bind_break_remember(lua_State *L, Host *h)
+{
+    Capture *step = h->capture ? capture_step(h->capture) : NULL;
+    if (!step || step->broken) return;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, step);
+    lua_pushvalue(L, -2);
+    lua_setfield(L, -2, "broken");
+    lua_pop(L, 1);
+    step->broken = true;
+}
+
+/* The step broke already; what runs of it since, handlers and closing variables, adds nothing. */
+static int again(lua_State *L, Host *h)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, capture_step(h->capture));
+    lua_getfield(L, -1, "broken");
+    watch_unwind(L);
+    return lua_error(L);
+}
+
+/* Begins a break: pushes its row. */
+static int begin(lua_State *L, Host *h, Break reason)
+{
+    Capture *step = h->capture ? capture_step(h->capture) : NULL;
+    if (step && step->watch.failed) /* what is new and what is old is not known */
+        return bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
+    luaL_checkstack(L, LUA_MINSTACK, "a break");
+    if (step && step->broken) return again(L, h);
+    push_row(L, reason);
+    return lua_gettop(L);
+}
+
+/* Makes the row on the top the error object. `source` is the chunk of the file, NULL: not known. */
+static void make_error(lua_State *L, SrcPos at, const char *source)
+{
+    int row = lua_gettop(L);
+    put(L, row, "file", at.file);
+    put(L, row, "source", source);
+    if (at.file) {
+        lua_pushinteger(L, at.line);
+        lua_setfield(L, row, "line");
+    }
+    watch_unwind(L);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &HANDLER);
+    lua_insert(L, row);
+    lua_call(L, 1, 1);
+    luaL_setmetatable(L, "sgl.error");
+}
+
+/* The same at the user's position. */
+static void make_error_here(lua_State *L)
+{
+    lua_Debug ar;
+    SrcPos at = bind_position(L, &ar);
+    make_error(L, at, at.file && at.file == bind_plain_name(ar.short_src) ? ar.source : NULL);
+}
+
+/* Raises the error object on the top; the capture ends with it. */
+static int raise(lua_State *L, Host *h)
+{
+    bind_break_remember(L, h);
+    return lua_error(L);
+}
+
+int bind_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what, ...)
+{
+    va_list ap;
+    int row = begin(L, h, reason);
+    va_start(ap, what);
+    lua_pushvfstring(L, what, ap);
+    va_end(ap);
+    lua_setfield(L, row, "what");
+    if (t) put_tensor(L, row, h, t);
+    make_error_here(L);
+    return raise(L, h);
+}
+
+int bind_break_between(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what)
+{
+    int row = begin(L, h, reason);
+    put(L, row, "what", what);
+    lua_pushvalue(L, row - 2);
+    lua_setfield(L, row, "by");
+    lua_pushvalue(L, row - 1);
+    lua_setfield(L, row, "through");
+    put_tensor(L, row, h, t);
+    make_error_here(L);
+    return raise(L, h);
+}
+
+int bind_break_at(lua_State *L, Host *h, Break reason, const lua_Debug *ar, const char *what)
+{
+    int row = begin(L, h, reason);
+    put(L, row, "what", what);
+    Src at = base_src(h->cx, bind_plain_name(ar->short_src), ar->linedefined);
+    make_error(L, base_src_pos(h->cx, at), ar->source);
+    return raise(L, h);
+}
+
+void bind_break_note(lua_State *L, Host *h, const Tensor *t, const char *what)
+{
+    int top = lua_gettop(L);
+    if (h->capture || !h->surveying) return;
+    luaL_checkstack(L, LUA_MINSTACK, "a break");
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &SURVEY);
+    push_row(L, BREAK_READ);
+    put(L, top + 2, "what", what);
+    put_tensor(L, top + 2, h, t);
+    make_error_here(L);
+    lua_rawseti(L, top + 1, (lua_Integer)lua_rawlen(L, top + 1) + 1);
+    lua_settop(L, top);
+}
+
+/* core.survey(list or nil) -> the one before: reads that end a segment are noted in it from now on,
+ * as the errors that they would be in a capture. */
+static int survey(lua_State *L)
+{
+    Host *h = bind_of(L);
+    lua_settop(L, 1);
+    h->surveying = lua_istable(L, 1);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &SURVEY);
+    lua_pushvalue(L, 1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &SURVEY);
+    return 1;
+}
+
+/* core.on_break(fn): fn(facts) makes the error object of a break. */
+static int on_break(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TFUNCTION);
+    lua_settop(L, 1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &HANDLER);
+    return 0;
+}
+
+/* core.breaks() -> the rows of the table, in order */
+static int breaks(lua_State *L)
+{
+    lua_createtable(L, BREAK_COUNT, 0);
+    for (int i = 0; i < BREAK_COUNT; i++) {
+        push_row(L, (Break)i);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+/* core.segments() -> how many parts of pending operations were run */
+static int segments(lua_State *L)
+{
+    lua_pushinteger(L, bind_of(L)->segments);
+    return 1;
+}
+
+const luaL_Reg BIND_BREAK[] = {
+    {"on_break", on_break}, {"breaks", breaks}, {"segments", segments},
+    {"survey", survey},     {NULL, NULL},
+};

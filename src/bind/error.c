@@ -1,0 +1,203 @@
+/* error.c: errors as objects: {code, message, file, line, hint} with metatable "sgl.error".
+ *
+ * In:   a code and a text, or what a call left in the context's error.
+ * Out:  an object raised at the user's position: the innermost frame that is Lua code and not a
+ *       chunk of the library (their sources begin with "=sgl/"). A tail call leaves no frame;
+ *       in a capture, the hook saw it.
+ */
+#include <string.h>
+#include "capture/capture.h"
+#include "bind/events.h"
+
+static const char ERROR[] = "sgl.error";
+
+/* A file that package.path found in the working folder is named as the user would. */
+const char *bind_plain_name(const char *file)
+{
+    return strncmp(file, "./", 2) == 0 ? file + 2 : file;
+}
+
+SrcPos bind_position(lua_State *L, lua_Debug *ar)
+{
+    for (int level = 0; lua_getstack(L, level, ar); level++) {
+        SrcPos tail;
+        lua_getinfo(L, "Sl", ar);
+        if (ar->currentline > 0 && strncmp(ar->source, "=sgl/", 5) != 0)
+            return (SrcPos){bind_plain_name(ar->short_src), ar->currentline};
+        if (watch_tail_position(ar, &tail)) return tail;
+    }
+    return (SrcPos){NULL, 0};
+}
+
+Src bind_src(lua_State *L, Host *h)
+{
+    lua_Debug ar;
+    SrcPos at = bind_position(L, &ar);
+    return at.file ? base_src(h->cx, at.file, at.line) : 0;
+}
+
+/* Raises the message on the top of the stack, as of the place given. */
+static int raise_at(lua_State *L, int code, const char *hint, SrcPos at)
+{
+    lua_createtable(L, 0, 5);
+    lua_insert(L, -2);
+    lua_setfield(L, -2, "message");
+    lua_pushstring(L, base_err_name(code));
+    lua_setfield(L, -2, "code");
+    if (hint && *hint) {
+        lua_pushstring(L, hint);
+        lua_setfield(L, -2, "hint");
+    }
+    if (at.file) {
+        lua_pushstring(L, at.file);
+        lua_setfield(L, -2, "file");
+        lua_pushinteger(L, at.line);
+        lua_setfield(L, -2, "line");
+    }
+    if (luaL_getmetatable(L, ERROR) == LUA_TNIL) bind_open_error(L); /* there is no host yet */
+    lua_pop(L, 1);
+    luaL_setmetatable(L, ERROR);
+    Host *h = code == SGL_ESTATE ? watch_watching(L) : NULL;
+    if (h) {
+        lua_pushliteral(L, "B-STATE");
+        lua_setfield(L, -2, "reason");
+        bind_break_remember(L, h);
+    }
+    watch_unwind(L);
+    return lua_error(L);
+}
+
+/* The same, at the user's position. */
+static int raise_top(lua_State *L, int code, const char *hint)
+{
+    lua_Debug ar;
+    return raise_at(L, code, hint, bind_position(L, &ar));
+}
+
+int bind_raise(lua_State *L, int code, const char *hint, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    lua_pushvfstring(L, fmt, ap);
+    va_end(ap);
+    return raise_top(L, code, hint);
+}
+
+int bind_throw(lua_State *L, Host *h)
+{
+    Err e = h->cx->err;
+    base_err_clear(&h->cx->err);
+    if (!e.code) e.code = SGL_EINTERN;
+    if (e.code == SGL_EINTR) bind_interrupt_taken(L, h);
+    bind_events_flush(L, h);
+    lua_pushstring(L, *e.text ? e.text : base_err_sentence(e.code));
+    return raise_top(L, e.code, e.hint);
+}
+
+int bind_fail(lua_State *L, const Err *e)
+{
+    lua_pushnil(L);
+    lua_pushstring(L, *e->text ? e->text : base_err_sentence(e->code));
+    lua_pushstring(L, base_err_name(e->code));
+    return 3;
+}
+
+/* The name of a code as a number; an unknown name is the caller's mistake. */
+static int code_of(lua_State *L, int arg)
+{
+    static const struct {
+        const char *name;
+        int code;
+    } CODES[] = {
+#define X(code, number, sentence) {#code, code},
+#include "base/err.def"
+#undef X
+    };
+    const char *name = luaL_checkstring(L, arg);
+    for (size_t i = 0; i < sizeof CODES / sizeof *CODES; i++)
+        if (!strcmp(CODES[i].name, name)) return CODES[i].code;
+    return luaL_error(L, "unknown error code '%s'", name);
+}
+
+/* core.raise(code, message, hint?, file?, line?); without a file, the user's position */
+static int error_raise(lua_State *L)
+{
+    int code = code_of(L, 1);
+    const char *hint = luaL_optstring(L, 3, NULL);
+    SrcPos at = {luaL_optstring(L, 4, NULL), (int)luaL_optinteger(L, 5, 0)};
+    luaL_checkstring(L, 2);
+    lua_pushvalue(L, 2);
+    return at.file ? raise_at(L, code, hint, at) : raise_top(L, code, hint);
+}
+
+/* core.fail(code, message) -> nil, message, code */
+static int error_fail(lua_State *L)
+{
+    code_of(L, 1);
+    luaL_checkstring(L, 2);
+    lua_pushnil(L);
+    lua_pushvalue(L, 2);
+    lua_pushvalue(L, 1);
+    return 3;
+}
+
+/* core.position() -> file, line */
+static int error_position(lua_State *L)
+{
+    lua_Debug ar;
+    SrcPos at = bind_position(L, &ar);
+    if (!at.file) return 0;
+    lua_pushstring(L, at.file);
+    lua_pushinteger(L, at.line);
+    return 2;
+}
+
+/* file:line: message, then the hint's lines indented by two blanks, then the mark. */
+static int error_tostring(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 1);
+    lua_getfield(L, 1, "message");
+    if (lua_getfield(L, 1, "file") == LUA_TSTRING && lua_getfield(L, 1, "line") == LUA_TNUMBER)
+        lua_pushfstring(L, "%s:%d: %s", lua_tostring(L, 3), (int)lua_tointeger(L, 4),
+                        luaL_tolstring(L, 2, NULL));
+    else luaL_tolstring(L, 2, NULL);
+    if (lua_getfield(L, 1, "hint") != LUA_TSTRING) {
+        lua_pop(L, 1);
+        return 1;
+    }
+    const char *indented = luaL_gsub(L, lua_tostring(L, -1), "\n", "\n  ");
+    const char *mark = lua_getfield(L, 1, "mark") == LUA_TSTRING ? lua_tostring(L, -1) : "";
+    lua_pushfstring(L, "%s\n  %s%s%s", lua_tostring(L, -4), indented, *mark ? "\n" : "", mark);
+    return 1;
+}
+
+static int error_concat(lua_State *L)
+{
+    luaL_tolstring(L, 1, NULL);
+    luaL_tolstring(L, 2, NULL);
+    lua_concat(L, 2);
+    return 1;
+}
+
+static const luaL_Reg META[] = {
+    {"__tostring", error_tostring},
+    {"__concat", error_concat},
+    {NULL, NULL},
+};
+
+const luaL_Reg BIND_ERROR[] = {
+    {"raise", error_raise},
+    {"fail", error_fail},
+    {"position", error_position},
+    {NULL, NULL},
+};
+
+void bind_open_error(lua_State *L)
+{
+    int host = lua_gettop(L);
+    luaL_newmetatable(L, ERROR);
+    lua_pushvalue(L, host); /* capture knows the engine's own functions by it */
+    luaL_setfuncs(L, META, 1);
+    lua_settop(L, host);
+}

@@ -1,0 +1,116 @@
+/* api.c: the C interface: contexts, settings, errors.
+ *
+ * In:   calls of users, whose every argument may be wrong.
+ * Holds: a NULL context or program is refused, never used, so a chain of calls needs one check at
+ *        its end.
+ */
+#include <string.h>
+#include "capi/api.h"
+#include "exec/disk.h"
+#include "exec/lifecycle.h"
+#include "obs/obs.h"
+
+#define SAME_CODE(name, number) _Static_assert(name == number, "sgl.h and err.def differ");
+SGL_STATUS(SAME_CODE)
+
+static _Thread_local Err open_error;
+
+static void free_api(void *slot)
+{
+    Api *api = slot;
+    while (api->programs) sgl_program_free(api->programs);
+    base_mem_free(api);
+}
+
+Api *capi_api(const Ctx *cx) { return cx->slot[CTX_HOST]; }
+
+int capi_api_enter(Ctx *cx)
+{
+    if (!cx) return SGL_EARG;
+    if (capi_api(cx)->telling) return SGL_ESTATE;
+    base_err_clear(&cx->err);
+    return SGL_OK;
+}
+
+static bool differs(const Ctx *cx, const Knobs *before, KnobId id)
+{
+    return cx->knobs.value[id] != before->value[id];
+}
+
+int capi_api_changed(Ctx *cx, const Knobs *before)
+{
+    if (differs(cx, before, KNOB_threads)) {
+        base_pool_free(cx->pool); /* the next use makes one of the new size */
+        cx->pool = NULL;
+    }
+    if (differs(cx, before, KNOB_cache_dir)) exec_disk_forget(cx);
+    obs_refresh(cx);
+    return differs(cx, before, KNOB_enable) ? exec_lifecycle_start(cx) : SGL_OK;
+}
+
+static int set(Ctx *cx, const char *setting, const char *value, Err *e)
+{
+    const Knobs before = cx->knobs;
+    int code = base_knob_set(&cx->knobs, setting, value, e);
+    return code < 0 ? code : capi_api_changed(cx, &before);
+}
+
+/* "name=value name=value". */
+static int set_all(Ctx *cx, const char *settings, Err *e)
+{
+    for (const char *at = settings; *(at += strspn(at, " ")); at += strcspn(at, " ")) {
+        char word[128];
+        size_t n = strcspn(at, " ");
+        char *equals = n < sizeof word ? memchr(memcpy(word, at, n), '=', n) : NULL;
+        if (!equals)
+            return base_err_set(e, SGL_EKNOB, "settings: '%.*s' is not name=value", (int)n, at);
+        word[n] = *equals = 0;
+        int code = set(cx, word, equals + 1, e);
+        if (code < 0) return code;
+    }
+    return SGL_OK;
+}
+
+sgl_context *sgl_open(const char *settings)
+{
+    base_err_clear(&open_error);
+    Ctx *cx = base_ctx_new(&open_error);
+    if (!cx) return NULL;
+    if (settings && set_all(cx, settings, &open_error) < 0) {
+        base_ctx_free(cx);
+        return NULL;
+    }
+    cx->slot[CTX_HOST] = base_mem_zero(1, sizeof(Api));
+    cx->slot_free[CTX_HOST] = cx->slot[CTX_HOST] ? free_api : NULL;
+    if (cx->slot[CTX_HOST]) return cx;
+    base_err_set(&open_error, SGL_ENOMEM, "out of memory while opening a context");
+    base_ctx_free(cx);
+    return NULL;
+}
+
+void sgl_close(sgl_context *cx)
+{
+    if (cx && !capi_api(cx)->telling) base_ctx_free(cx);
+}
+
+int sgl_set(sgl_context *cx, const char *setting, const char *value)
+{
+    int code = capi_api_enter(cx);
+    if (code < 0) return code;
+    if (!setting || !value) return base_fail(cx, SGL_EARG, "sgl_set: a setting and its value");
+    return set(cx, setting, value, &cx->err);
+}
+
+void sgl_interrupt(sgl_context *cx)
+{
+    if (cx) cx->interrupted = 1;
+}
+
+static const Err *error_of(const sgl_context *cx) { return cx ? &cx->err : &open_error; }
+
+const char *sgl_error(const sgl_context *cx) { return error_of(cx)->text; }
+const char *sgl_error_hint(const sgl_context *cx) { return error_of(cx)->hint; }
+int sgl_error_code(const sgl_context *cx) { return error_of(cx)->code; }
+const char *sgl_status_name(int code) { return base_err_name(code); }
+const char *sgl_status_text(int code) { return base_err_sentence(code); }
+const char *sgl_version(void) { return SGL_VERSION; }

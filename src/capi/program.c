@@ -1,0 +1,179 @@
+/* program.c: the C interface: compiling and running programs, their state.
+ *
+ * Holds: a program keeps one storage for each input and state, made when it is compiled, so a run
+ *        copies but allocates nothing. Nothing is written to the caller before a run succeeded.
+ */
+#include <string.h>
+#include "capi/api.h"
+#include "ir/text.h"
+
+static const Graph *graph_of(const sgl_program *p) { return exec_program_graph(p->program); }
+
+/* The number of the i-th graph input of the kind, or -1. */
+static int find_input(const sgl_program *p, InputKind kind, int i)
+{
+    const Graph *g = graph_of(p);
+    for (int k = 0; k < g->inputs.n; k++)
+        if (g->inputs.at[k].kind == kind && i-- == 0) return k;
+    return -1;
+}
+
+static bool make_storages(sgl_program *p)
+{
+    const Graph *g = graph_of(p);
+    p->in = base_mem_zero((size_t)g->inputs.n + 1, sizeof(Storage *));
+    p->out = base_mem_zero((size_t)g->outputs.n + 1, sizeof(Storage *));
+    if (!p->in || !p->out) {
+        base_fail(p->cx, SGL_ENOMEM, "no memory for a program");
+        return false;
+    }
+    for (int i = 0; i < g->inputs.n; i++) {
+        const Node *n = g->inputs.at[i].node;
+        p->in[i] = dev_storage_new(p->cx, (Dtype)n->dtype, n->rank, n->dims);
+        if (!p->in[i]) return false;
+        memset(p->in[i]->data, 0, p->in[i]->bytes);
+    }
+    return true;
+}
+
+sgl_program *sgl_parse(sgl_context *cx, const char *text)
+{
+    if (capi_api_enter(cx) < 0) return NULL;
+    if (!text) {
+        base_fail(cx, SGL_EARG, "sgl_parse: the text is NULL");
+        return NULL;
+    }
+    sgl_program *p = base_mem_zero(1, sizeof *p), **list = &capi_api(cx)->programs;
+    if (!p) {
+        base_fail(cx, SGL_ENOMEM, "no memory for a program");
+        return NULL;
+    }
+    p->cx = cx;
+    p->next = *list;
+    p->link = list;
+    if (p->next) p->next->link = &p->next;
+    *list = p;
+    p->program = exec_compile(ir_parse(cx, text));
+    if (p->program && make_storages(p)) return p;
+    sgl_program_free(p);
+    return NULL;
+}
+
+void sgl_program_free(sgl_program *p)
+{
+    if (!p || capi_api(p->cx)->telling) return;
+    if (p->next) p->next->link = p->link;
+    *p->link = p->next;
+    for (int i = 0; p->in && i < graph_of(p)->inputs.n; i++) dev_storage_unref(p->in[i]);
+    base_mem_free(p->in);
+    base_mem_free(p->out);
+    exec_program_free(p->program);
+    base_mem_free(p);
+}
+
+int sgl_count(const sgl_program *p, sgl_port port)
+{
+    if (!p) return 0;
+    if (port == SGL_OUTPUT) return graph_of(p)->outputs.n;
+    int n = 0;
+    while (find_input(p, port == SGL_STATE ? INPUT_STATE : INPUT_ARG, n) >= 0) n++;
+    return n;
+}
+
+/* The node and name behind a port; NULL: no such. */
+static const Node *port_node(const sgl_program *p, sgl_port port, int i, const char **name)
+{
+    *name = NULL;
+    if (!p || i < 0) return NULL;
+    const Graph *g = graph_of(p);
+    if (port == SGL_OUTPUT) {
+        if (i >= g->outputs.n) return NULL;
+        *name = g->outputs.at[i].name ? g->outputs.at[i].name : "";
+        return g->outputs.at[i].node;
+    }
+    int k = find_input(p, port == SGL_STATE ? INPUT_STATE : INPUT_ARG, i);
+    if (k < 0) return NULL;
+    *name = g->inputs.at[k].name ? g->inputs.at[k].name : "";
+    return g->inputs.at[k].node;
+}
+
+const char *sgl_name(const sgl_program *p, sgl_port port, int i)
+{
+    const char *name;
+    port_node(p, port, i, &name);
+    return name;
+}
+
+sgl_array sgl_type(const sgl_program *p, sgl_port port, int i)
+{
+    const char *name;
+    const Node *n = port_node(p, port, i, &name);
+    return n ? sgl_view((sgl_dtype)n->dtype, NULL, n->rank, n->dims) : (sgl_array){.rank = -1};
+}
+
+static void copy_in(Storage *to, const sgl_array *from)
+{
+    uint8_t *bytes = to->data;
+    if (to->bytes) memcpy(to->data, from->data, to->bytes);
+    for (int64_t i = 0; to->dtype == DT_bool && i < to->count; i++) bytes[i] = bytes[i] != 0;
+}
+
+static int check_port(sgl_program *p, sgl_port port, const char *what, int n, const sgl_array *a)
+{
+    int count = sgl_count(p, port), code = SGL_OK;
+    if (n != count || (n && !a))
+        return base_fail(p->cx, SGL_EARG, "sgl_run: %d %ss, the program has %d", n, what, count);
+    for (int i = 0; i < n && code == SGL_OK; i++) {
+        sgl_array want = sgl_type(p, port, i);
+        code = capi_array_check(p->cx, what, sgl_name(p, port, i), &a[i], &want);
+    }
+    return code;
+}
+
+int sgl_run(sgl_program *p, int nin, const sgl_array *in, int nout, sgl_array *out)
+{
+    int code = capi_api_enter(p ? p->cx : NULL);
+    if (code < 0) return code;
+    code = check_port(p, SGL_INPUT, "input", nin, in);
+    if (code == SGL_OK) code = check_port(p, SGL_OUTPUT, "output", nout, out);
+    if (code < 0) return code;
+    for (int i = 0; i < nin; i++) copy_in(p->in[find_input(p, INPUT_ARG, i)], &in[i]);
+    code = exec_run(p->program, p->in, p->out);
+    if (code < 0) return code;
+    for (int i = 0; i < nout; i++) {
+        if (p->out[i]->bytes) memcpy(out[i].data, p->out[i]->data, p->out[i]->bytes);
+        dev_storage_unref(p->out[i]);
+    }
+    return SGL_OK;
+}
+
+static Storage *find_state(sgl_program *p, int i, const sgl_array *a)
+{
+    sgl_array want = sgl_type(p, SGL_STATE, i);
+    if (want.rank < 0 || !a) {
+        base_fail(p->cx, SGL_EARG, "state %d: the program has %d", i, sgl_count(p, SGL_STATE));
+        return NULL;
+    }
+    if (capi_array_check(p->cx, "state", sgl_name(p, SGL_STATE, i), a, &want) < 0) return NULL;
+    return p->in[find_input(p, INPUT_STATE, i)];
+}
+
+int sgl_state_read(sgl_program *p, int i, sgl_array *to)
+{
+    int code = capi_api_enter(p ? p->cx : NULL);
+    if (code < 0) return code;
+    const Storage *s = find_state(p, i, to);
+    if (!s) return p->cx->err.code;
+    if (s->bytes) memcpy(to->data, s->data, s->bytes);
+    return SGL_OK;
+}
+
+int sgl_state_write(sgl_program *p, int i, const sgl_array *from)
+{
+    int code = capi_api_enter(p ? p->cx : NULL);
+    if (code < 0) return code;
+    Storage *s = find_state(p, i, from);
+    if (!s) return p->cx->err.code;
+    copy_in(s, from);
+    return SGL_OK;
+}

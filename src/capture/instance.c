@@ -1,0 +1,354 @@
+/* instance.c: one captured graph with symbolic dims, run at any sizes.
+ *
+ * In:   the storages of a run's inputs.
+ * Out:  the program for their sizes: the graph bound to them and compiled; the last few are held.
+ * Holds: a symbol has one value in a run, in its range and of its multiple, whatever inputs it is a
+ *        size of. Programs held are bounded by number; their bytes are the cache's, which may free
+ *        some and make them again.
+ */
+#include <string.h>
+#include "base/clock.h"
+#include "tensor/cache.h"
+#include "tensor/dim.h"
+#include "ir/bind.h"
+#include "ir/check.h"
+
+enum { MOST_INSTANCES = 64 };
+
+typedef struct Instance {
+    CacheEntry *entry; /* held */
+    int64_t *values;   /* of the graph's symbols, in the order of Dynamic.symbols */
+    uint64_t used;
+} Instance;
+
+struct Dynamic {
+    Cache *cache; /* borrowed */
+    Graph *graph;
+    Str text; /* of it, for the keys of its programs */
+    DimGuards guards;
+    int *symbols, nsymbol; /* declared symbols of the graph */
+    Instance at[MOST_INSTANCES];
+    int n;
+    uint64_t clock;
+    DynamicInfo info;
+};
+
+static const char *input_name(const Graph *g, int i)
+{
+    const char *name = g->inputs.at[i].name;
+    return name && name[0] ? name : "?";
+}
+
+/* A declaration to paste: the range with `v` in it, or the multiple above it. No dim begins below
+ * 1. */
+static void suggest_range(Ctx *cx, const DimSymbol *s, int64_t v)
+{
+    int64_t m = s->multiple, up = v + (m - v % m) % m;
+    int64_t lo = up < s->lo ? up : s->lo, hi = up > s->hi ? up : s->hi;
+    if (v < 1)
+        base_err_hint(&cx->err,
+                      "a declared dim is at least 1: leave calls without elements out, or "
+                      "compile the function for them without this spec");
+    else if (m > 1)
+        base_err_hint(
+            &cx->err,
+            "declare it wider: sgl.dim(\"%s\", { min = %lld, max = %lld, multiple = %lld })",
+            s->name, (long long)lo, (long long)hi, (long long)m);
+    else
+        base_err_hint(&cx->err, "declare it wider: sgl.dim(\"%s\", { min = %lld, max = %lld })",
+                      s->name, (long long)lo, (long long)hi);
+}
+
+static void suggest_multiple(Ctx *cx, const DimSymbol *s, int64_t v)
+{
+    int64_t down = v / s->multiple * s->multiple, up = down + s->multiple;
+    if (down < s->lo) base_err_hint(&cx->err, "pad the input to %lld", (long long)up);
+    else if (up > s->hi) base_err_hint(&cx->err, "cut the input to %lld", (long long)down);
+    else
+        base_err_hint(&cx->err, "pad the input to %lld, or cut it to %lld", (long long)up,
+                      (long long)down);
+}
+
+static int check_value(Ctx *cx, const DimSymbol *s, int64_t v, const char *input, int dim)
+{
+    int64_t down = v - v % s->multiple, up = down + s->multiple;
+    bool near = up >= s->lo && down <= s->hi && (up <= s->hi || down >= s->lo);
+    if (v % s->multiple && near) {
+        base_fail(cx, SGL_ESHAPE, "dim '%s' is %lld by dim %d of '%s', not a multiple of %lld",
+                  s->name, (long long)v, dim + 1, input, (long long)s->multiple);
+        suggest_multiple(cx, s, v);
+    } else if (v < s->lo || v > s->hi) {
+        base_fail(cx, SGL_ESHAPE,
+                  "dim '%s' is %lld by dim %d of '%s', outside its range %lld to %lld", s->name,
+                  (long long)v, dim + 1, input, (long long)s->lo, (long long)s->hi);
+        suggest_range(cx, s, v);
+    }
+    return cx->err.code;
+}
+
+/* Two inputs that give a dim two sizes. */
+static int disagree(const Graph *g, const DimSymbol *s, int64_t known, int first, int64_t v, int i,
+                    int d)
+{
+    base_fail(g->cx, SGL_ESHAPE, "dim '%s' is %lld by '%s' but %lld by dim %d of '%s'", s->name,
+              (long long)known, input_name(g, first), (long long)v, d + 1, input_name(g, i));
+    base_err_hint(&g->cx->err, "pass inputs of one size there, or give '%s' a sgl.dim of its own",
+                  input_name(g, i));
+    return g->cx->err.code;
+}
+
+static int solve_input(const Graph *g, int i, const Shape *is, int64_t *values, int *from)
+{
+    Ctx *cx = g->cx;
+    const Node *n = g->inputs.at[i].node;
+    if (is->rank != n->rank)
+        return base_fail(cx, SGL_ESHAPE, "input '%s' has %d dims, the step was captured for %d",
+                         input_name(g, i), is->rank, n->rank);
+    for (int d = 0; d < n->rank; d++) {
+        int symbol = ir_dim_plain(cx, n->dims[d]);
+        if (symbol < 0) continue;
+        const DimSymbol *s = ir_dim_symbol_at(cx, symbol);
+        int64_t v = is->dims[d];
+        if (from[symbol] && values[symbol] != v)
+            return disagree(g, s, values[symbol], from[symbol] - 1, v, i, d);
+        if (check_value(cx, s, v, input_name(g, i), d) < 0) return cx->err.code;
+        values[symbol] = v;
+        from[symbol] = i + 1;
+    }
+    return SGL_OK;
+}
+
+/* Sizes that are expressions follow from the symbols. */
+static int check_input(const Graph *g, int i, const Shape *is, const int64_t *values)
+{
+    Ctx *cx = g->cx;
+    const Node *n = g->inputs.at[i].node;
+    for (int d = 0; d < n->rank; d++) {
+        int64_t size = ir_dim_eval(cx, n->dims[d], values);
+        if (size == is->dims[d]) continue;
+        return base_fail(cx, SGL_ESHAPE, "dim %d of '%s' is %lld, it must be %s = %lld", d + 1,
+                         input_name(g, i), (long long)is->dims[d], ir_dim_name(cx, n->dims[d]).at,
+                         (long long)size);
+    }
+    return SGL_OK;
+}
+
+int64_t *capture_dim_solve(const Graph *g, const Shape *list)
+{
+    size_t count = (size_t)ir_dim_symbol_count(g->cx) + 1;
+    int64_t *values = base_mem_zero(count, sizeof *values);
+    int *from = base_mem_zero(count, sizeof *from);
+    int status = values && from ? SGL_OK : base_fail(g->cx, SGL_ENOMEM, "out of memory for sizes");
+    for (int i = 0; i < g->inputs.n && status == SGL_OK; i++)
+        status = solve_input(g, i, &list[i], values, from);
+    for (int i = 0; i < g->inputs.n && status == SGL_OK; i++)
+        status = check_input(g, i, &list[i], values);
+    base_mem_free(from);
+    if (status == SGL_OK) return values;
+    base_mem_free(values);
+    return NULL;
+}
+
+/* ---- programs ---- */
+
+/* Every symbol of the graph must be the size of an input: collected into d->symbols. */
+static int find_symbols(Dynamic *d)
+{
+    const Graph *g = d->graph;
+    Ctx *cx = g->cx;
+    int count = ir_dim_symbol_count(cx), *found = base_mem_zero(count + 1, sizeof *found);
+    uint8_t *bound = base_mem_zero(count + 1, 1), *used = base_mem_zero(count + 1, 1);
+    d->symbols = base_mem_zero(count + 1, sizeof *d->symbols);
+    int status = found && bound && used && d->symbols ? SGL_OK : SGL_ENOMEM;
+    if (status < 0) base_fail(cx, SGL_ENOMEM, "out of memory for the dims of a step");
+    for (int i = 0; i < g->inputs.n && status == SGL_OK; i++)
+        for (int k = 0; k < g->inputs.at[i].node->rank; k++) {
+            int symbol = ir_dim_plain(cx, g->inputs.at[i].node->dims[k]);
+            if (symbol >= 0) bound[symbol] = 1;
+        }
+    for (int id = 0; id < g->nodes.n && status == SGL_OK; id++) {
+        Dim dims[IR_NODE_DIMS];
+        int n = ir_node_dims(g->nodes.at[id], dims);
+        for (int k = 0; k < n; k++)
+            for (int m = ir_dim_symbols(cx, dims[k], found, count); m > 0; m--)
+                used[found[m - 1]] = 1;
+    }
+    for (int s = 0; s < count && status == SGL_OK; s++) {
+        if (!used[s]) continue;
+        if (bound[s]) d->symbols[d->nsymbol++] = s;
+        else
+            status = base_fail(cx, SGL_ESHAPE,
+                               "dim '%s' is the size of no input by itself, so a "
+                               "run cannot know it",
+                               ir_dim_symbol_at(cx, s)->name);
+    }
+    base_mem_free(found);
+    base_mem_free(bound);
+    base_mem_free(used);
+    return status;
+}
+
+Dynamic *capture_dynamic_new(Host *h, Graph *g, DimGuards *guards)
+{
+    Dynamic *d = base_mem_zero(1, sizeof *d);
+    if (!d) {
+        ir_graph_free(g);
+        base_fail(h->cx, SGL_ENOMEM, "out of memory for a step");
+        return NULL;
+    }
+    d->cache = h->cache;
+    d->graph = g;
+    d->guards = *guards;
+    *guards = (DimGuards){0};
+    if (find_symbols(d) == SGL_OK && tensor_cache_text(g, &d->text) == SGL_OK) return d;
+    capture_dynamic_free(d, true);
+    return NULL;
+}
+
+static void instance_drop(Dynamic *d, int i, bool drop)
+{
+    exec_cache_release(d->cache, d->at[i].entry, drop);
+    base_mem_free(d->at[i].values);
+    d->at[i] = d->at[--d->n];
+}
+
+void capture_dynamic_free(Dynamic *d, bool drop)
+{
+    if (!d) return;
+    while (d->n) instance_drop(d, d->n - 1, drop);
+    base_mem_free(d->symbols);
+    base_mem_free(d->guards.at);
+    base_str_free(&d->text);
+    ir_graph_free(d->graph);
+    base_mem_free(d);
+}
+
+const Graph *capture_dynamic_graph(const Dynamic *d) { return d->graph; }
+
+const DimGuards *capture_dynamic_guards(const Dynamic *d) { return &d->guards; }
+
+bool capture_dynamic_fits(Host *h, const Dynamic *d, const Shape *list)
+{
+    int which;
+    int64_t *values = capture_dim_solve(d->graph, list);
+    bool fits = !values || tensor_guards_hold(h->cx, &d->guards, values, &which);
+    if (h->cx->err.code != SGL_ENOMEM) base_err_clear(&h->cx->err);
+    base_mem_free(values);
+    return fits;
+}
+
+DynamicInfo capture_dynamic_info(const Dynamic *d)
+{
+    DynamicInfo info = d->info;
+    info.instances = d->n;
+    return info;
+}
+
+/* Makes room for one more: the least recently used goes. */
+static void make_room(Dynamic *d)
+{
+    int oldest = 0;
+    if (d->n < MOST_INSTANCES) return;
+    for (int i = 1; i < d->n; i++)
+        if (d->at[i].used < d->at[oldest].used) oldest = i;
+    instance_drop(d, oldest, true);
+}
+
+static Instance *instance_find(Dynamic *d, const int64_t *values)
+{
+    for (int i = 0; i < d->n; i++) {
+        bool same = true;
+        for (int k = 0; same && k < d->nsymbol; k++)
+            same = d->at[i].values[k] == values[d->symbols[k]];
+        if (same) return &d->at[i];
+    }
+    return NULL;
+}
+
+typedef struct Bound {
+    const Graph *graph;
+    const int64_t *values;
+} Bound;
+
+static Graph *bind(const CacheRecipe *r)
+{
+    const Bound *b = r->arg;
+    return ir_bind(b->graph, b->values);
+}
+
+static Instance *instance_add(Host *h, Dynamic *d, const int64_t *values)
+{
+    double start = base_clock();
+    int64_t *own = base_mem_zero((size_t)d->nsymbol + 1, sizeof *own);
+    if (!own) {
+        base_fail(h->cx, SGL_ENOMEM, "out of memory for a step");
+        return NULL;
+    }
+    for (int k = 0; k < d->nsymbol; k++) own[k] = values[d->symbols[k]];
+    Bound bound = {d->graph, values};
+    CacheRecipe r = {&d->text, own, d->nsymbol, bind, &bound};
+    CacheEntry *entry = tensor_cache_captured(h, &r);
+    if (!entry) {
+        base_mem_free(own);
+        return NULL;
+    }
+    make_room(d);
+    d->info.bindings++;
+    d->info.bind_seconds += base_clock() - start;
+    d->at[d->n] = (Instance){.entry = entry, .values = own};
+    return &d->at[d->n++];
+}
+
+static int check_dtypes(const Graph *g, Storage *const *in)
+{
+    for (int i = 0; i < g->inputs.n; i++)
+        if (in[i]->dtype != (Dtype)g->inputs.at[i].node->dtype)
+            return base_fail(g->cx, SGL_EDTYPE, "input '%s' is %s, the step was captured for %s",
+                             input_name(g, i), DTYPES[in[i]->dtype].name,
+                             DTYPES[g->inputs.at[i].node->dtype].name);
+    return SGL_OK;
+}
+
+static int64_t *solve(const Graph *g, Storage *const *in)
+{
+    Shape *list = base_mem_zero((size_t)g->inputs.n + 1, sizeof *list);
+    if (!list) {
+        base_fail(g->cx, SGL_ENOMEM, "out of memory for sizes");
+        return NULL;
+    }
+    for (int i = 0; i < g->inputs.n; i++) {
+        list[i] = (Shape){.dtype = in[i]->dtype, .rank = in[i]->rank};
+        if (in[i]->rank) memcpy(list[i].dims, in[i]->dims, in[i]->rank * sizeof *in[i]->dims);
+    }
+    int64_t *values = capture_dim_solve(g, list);
+    base_mem_free(list);
+    return values;
+}
+
+CacheEntry *capture_dynamic_entry(Host *h, Dynamic *d, Storage *const *in)
+{
+    if (check_dtypes(d->graph, in) < 0) return NULL;
+    int64_t *values = solve(d->graph, in);
+    if (!values) return NULL;
+    int which;
+    Instance *found = NULL;
+    if (!tensor_guards_hold(h->cx, &d->guards, values, &which)) {
+        SrcPos at = base_src_pos(h->cx, d->guards.at[which].src);
+        base_fail(h->cx, SGL_ESTATE, "a comparison of sizes (%s:%d) has another result here",
+                  at.file, at.line);
+    } else {
+        found = instance_find(d, values);
+        if (!found) found = instance_add(h, d, values);
+    }
+    base_mem_free(values);
+    if (found) found->used = ++d->clock;
+    return found ? found->entry : NULL;
+}
+
+CacheEntry *capture_dynamic_latest(const Dynamic *d)
+{
+    const Instance *latest = d->n ? &d->at[0] : NULL;
+    for (int i = 1; i < d->n; i++)
+        if (d->at[i].used > latest->used) latest = &d->at[i];
+    return latest ? latest->entry : NULL;
+}

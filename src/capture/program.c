@@ -1,0 +1,600 @@
+/* program.c: captured programs: running them on tensors, and looking into them.
+ *
+ * A run reads its state from the handles of the capture, so assignments between runs are seen.
+ * Holds: storage that a run updates in place belongs to one handle alone; shared storage is copied
+ *        first. That covers aliases: a second handle, the pending trace, an argument.
+ */
+#include <string.h>
+#include "exec/tell.h"
+#include "tensor/cache.h"
+#include "capture/capture.h"
+#include "tensor/dim.h"
+#include "bind/events.h"
+#include "tensor/graph.h"
+#include "tensor/number.h"
+#include "tensor/origin.h"
+
+typedef struct Prog {
+    Owned owned;
+    Cache *cache;      /* borrowed */
+    CacheEntry *entry; /* NULL: closed, or symbolic sizes */
+    Dynamic *dynamic;  /* with symbolic sizes; neither: closed */
+    Program *program;  /* of the entry, or of the sizes that ran last; NULL: none did. The cache may
+                          have freed it since prog_ready */
+    int nargs, nin, nout;
+    Tensor **state; /* by input: anchored in the uservalue; NULL: rng, or a number. Those of the
+                       arguments are there during a run only */
+    bool *assigned; /* by input */
+    int rng, draws; /* its input, or -1; how far the counter goes on at a run */
+    bool dropped;   /* closed by hand: its memory is wanted back now */
+    bool running;   /* and perhaps printing, which is Lua code */
+    bool *updated;  /* by argument: its new value is one of the last outputs */
+    int nupdated;
+    VEC(NumberCheck) checks; /* of numbers among the arguments */
+    uint8_t *number;         /* by argument: INTEGER or FLOAT; NULL: it does not matter */
+    Tensor **wanted;         /* during a run: tensors whose values are needed */
+    Storage **in, **out;     /* during a run: references */
+    Tensor **result;         /* during a run: the handles that get the outputs */
+    Flow *flow;
+    Origin *origin; /* during a run */
+} Prog;
+
+static void release(Storage **list, int n)
+{
+    for (int i = 0; list && i < n; i++) {
+        dev_storage_unref(list[i]);
+        list[i] = NULL;
+    }
+}
+
+static void prog_end(Owned *o)
+{
+    Prog *p = (Prog *)o;
+    release(p->in, p->nin);
+    release(p->out, p->nout);
+    if (p->dynamic) capture_dynamic_free(p->dynamic, p->dropped);
+    if (p->entry) exec_cache_release(p->cache, p->entry, p->dropped);
+    base_mem_free(p->state);
+    base_mem_free(p->assigned);
+    base_mem_free(p->updated);
+    vec_free(&p->checks);
+    base_mem_free(p->number);
+    base_mem_free(p->wanted);
+    base_mem_free(p->in);
+    base_mem_free(p->out);
+    base_mem_free(p->result);
+    tensor_origin_unref(p->origin);
+    tensor_flow_unref(p->flow);
+    *p = (Prog){.owned = p->owned};
+}
+
+static int prog_gc(lua_State *L)
+{
+    Prog *p = lua_touserdata(L, 1);
+    bind_disown(&p->owned);
+    prog_end(&p->owned);
+    return 0;
+}
+
+static Prog *prog_open(lua_State *L)
+{
+    Prog *p = bind_check_self(L, "sgl.program");
+    if (!p->entry && !p->dynamic) bind_raise(L, SGL_ECLOSED, NULL, "the program is closed");
+    return p;
+}
+
+/* What a step prints is formatted by Lua, which may come back here. */
+static void check_idle(lua_State *L, const Prog *p, const char *doing)
+{
+    if (!p->running) return;
+    bind_raise(L, SGL_ESTATE, NULL, "a program cannot be %s by what it prints while it runs",
+               doing);
+}
+
+static void prog_ready(lua_State *L, Host *h, Prog *p)
+{
+    CacheEntry *e = p->dynamic ? capture_dynamic_latest(p->dynamic) : p->entry;
+    p->program = e ? tensor_cache_ready(L, h, e) : NULL;
+}
+
+static Prog *prog_check(lua_State *L)
+{
+    Prog *p = prog_open(L);
+    prog_ready(L, bind_of(L), p);
+    return p;
+}
+
+/* The program that runs, of which there is none before the first run with symbolic sizes. */
+static Prog *prog_compiled(lua_State *L)
+{
+    Prog *p = prog_check(L);
+    if (!p->program) bind_raise(L, SGL_ESTATE, "run the step once", "the step has no sizes yet");
+    return p;
+}
+
+static void check_arity(lua_State *L, const Prog *p)
+{
+    int n = bind_check_list(L, 2, "run: the arguments");
+    if (n != p->nargs)
+        bind_raise(L, SGL_EARG, NULL, "the step was captured with %d argument%s, got %d", p->nargs,
+                   p->nargs == 1 ? "" : "s", n);
+}
+
+/* An argument that the step also reads from outside would be two tensors to the graph; that is seen
+ * only when one of them is updated. */
+static bool is_alias(const Prog *p, int arg, const Tensor *t)
+{
+    for (int i = p->nargs; i < p->nin; i++)
+        if (p->state[i] == t && (p->assigned[i] || p->updated[arg])) return true;
+    return false;
+}
+
+static void check_alias(lua_State *L, const Prog *p, int arg, const Tensor *t)
+{
+    if (is_alias(p, arg, t))
+        bind_raise(L, SGL_ESTATE, "pass a copy, t:clone(), or do not pass it at all",
+                   "argument %d is a tensor that the step also takes from outside, and the "
+                   "step updates it",
+                   arg + 1);
+}
+
+/* program:aliased(args) -> the number of the first argument for which a run would raise that */
+static int prog_aliased(lua_State *L)
+{
+    Host *h = bind_of(L);
+    const Prog *p = prog_open(L);
+    check_arity(L, p);
+    for (int i = 0; i < p->nargs; i++) {
+        lua_rawgeti(L, 2, i + 1);
+        const Tensor *t = tensor_at(L, h, -1);
+        lua_pop(L, 1);
+        if (!t || !is_alias(p, i, t)) continue;
+        lua_pushinteger(L, i + 1);
+        return 1;
+    }
+    return 0;
+}
+
+/* Collects the tensors among arguments and state, and runs what is pending for them together. */
+static void realise_inputs(lua_State *L, Host *h, Prog *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->nargs; i++) {
+        p->state[i] = NULL;
+        if (lua_rawgeti(L, 2, i + 1) != LUA_TNUMBER) {
+            p->state[i] = tensor_check(L, h, lua_gettop(L), "the step");
+            check_alias(L, p, i, p->state[i]);
+            p->wanted[n++] = p->state[i];
+        }
+        lua_pop(L, 1);
+    }
+    for (int i = p->nargs; i < p->nin; i++) {
+        if (!p->state[i]) continue;
+        if (p->state[i]->life != TENSOR_ALIVE)
+            bind_raise(L, SGL_ECLOSED, NULL, "the step uses a tensor that is closed");
+        p->wanted[n++] = p->state[i];
+    }
+    base_err_clear(&h->cx->err);
+    if (tensor_realize(h, n, p->wanted) < 0) bind_throw(L, h);
+}
+
+static void check_numbers(lua_State *L, const Prog *p)
+{
+    for (int i = 0; i < p->checks.n; i++) {
+        lua_rawgeti(L, 2, p->checks.at[i].arg + 1);
+        tensor_number_check(L, &p->checks.at[i]);
+        lua_pop(L, 1);
+    }
+}
+
+static Storage *number_storage(lua_State *L, Host *h, const Prog *p)
+{
+    double value = lua_tonumber(L, -1);
+    lua_Integer whole = lua_isinteger(L, -1) ? lua_tointeger(L, -1) : 0;
+    bool exact = !whole || (value < 0x1p63 && (lua_Integer)value == whole);
+    if (p->number && !exact)
+        bind_raise(L, SGL_EARG, "pass a tensor of the dtype: sgl.tensor(n, { dtype = \"i64\" })",
+                   "a number among the arguments is an f64 inside the step, and the integer %I "
+                   "does not fit",
+                   whole);
+    Storage *s = dev_storage_new(h->cx, DT_f64, 0, NULL);
+    if (s) *(double *)s->data = value;
+    return s;
+}
+
+static int unshare(Host *h, Tensor *t)
+{
+    if (t->storage->refs == 1) return SGL_OK;
+    const Storage *old = t->storage;
+    Storage *own = dev_storage_new(h->cx, old->dtype, old->rank, old->dims);
+    if (!own) return h->cx->err.code;
+    memcpy(own->data, old->data, old->bytes);
+    tensor_set(t, own);
+    return SGL_OK;
+}
+
+/* Arguments come before state, so that a tensor that is both is seen to be shared. */
+static void fill_inputs(lua_State *L, Host *h, Prog *p)
+{
+    for (int i = 0; i < p->nargs; i++) {
+        bool number = lua_rawgeti(L, 2, i + 1) == LUA_TNUMBER;
+        p->in[i] =
+            number ? number_storage(L, h, p) : dev_storage_ref(tensor_at(L, h, -1)->storage);
+        lua_pop(L, 1);
+        if (!p->in[i]) bind_throw(L, h);
+    }
+    for (int i = p->nargs; i < p->nin; i++)
+        if (p->assigned[i] && p->state[i] && unshare(h, p->state[i]) < 0) bind_throw(L, h);
+    for (int i = p->nargs; i < p->nin; i++) {
+        p->in[i] =
+            i == p->rng ? tensor_rng_next(h, p->draws) : dev_storage_ref(p->state[i]->storage);
+        if (!p->in[i]) bind_throw(L, h);
+    }
+    if (p->rng < 0) h->rng_counter += p->draws; /* of control nodes that draw nothing */
+}
+
+/* Tensors that were passed get the values that the step gave them. */
+static void update_arguments(lua_State *L, Host *h, Prog *p)
+{
+    for (int i = 0, k = p->nout - p->nupdated; i < p->nargs; i++) {
+        if (!p->updated[i]) continue;
+        lua_rawgeti(L, 2, i + 1);
+        Tensor *t = tensor_at(L, h, -1);
+        if (t) {
+            tensor_set(t, p->out[k]);
+            p->out[k] = NULL;
+        }
+        k++;
+        lua_pop(L, 1);
+    }
+    release(p->out + p->nout - p->nupdated, p->nupdated);
+}
+
+/* The list of the handles that get the outputs. */
+static void push_results(lua_State *L, Host *h, Prog *p)
+{
+    lua_createtable(L, p->nout, 0);
+    for (int k = 0; k < p->nout - p->nupdated; k++) {
+        p->result[k] = tensor_new(L, h);
+        lua_rawseti(L, -2, k + 1);
+    }
+}
+
+/* All handles get what the run gave them. */
+static void take_outputs(lua_State *L, Host *h, Prog *p)
+{
+    update_arguments(L, h, p);
+    for (int i = p->nargs; i < p->nin; i++)
+        if (p->assigned[i] && p->state[i]) tensor_renew(p->state[i]);
+    for (int k = 0; k < p->nout - p->nupdated; k++) {
+        tensor_set(p->result[k], p->out[k]);
+        p->out[k] = NULL;
+    }
+    tensor_origin_end(p->origin, p->state, p->result);
+    tensor_origin_unref(p->origin);
+    p->origin = NULL;
+}
+
+/* program:run(args) -> list of tensors */
+static int prog_run(lua_State *L)
+{
+    Host *h = bind_of(L);
+    Prog *p = prog_open(L);
+    lua_settop(L, 2);
+    check_idle(L, p, "run");
+    if (h->capture)
+        return bind_raise(L, SGL_ESTATE, NULL, "a program cannot run inside another capture");
+    release(p->in, p->nin);
+    check_arity(L, p);
+    check_numbers(L, p);
+    realise_inputs(L, h, p);
+    push_results(L, h, p);
+    tensor_origin_unref(p->origin);
+    if (tensor_origin_begin(h, p->flow, p->state, &p->origin) < 0) return bind_throw(L, h);
+    fill_inputs(L, h, p);
+    if (p->dynamic && !capture_dynamic_entry(h, p->dynamic, p->in)) {
+        release(p->in, p->nin);
+        return bind_throw(L, h);
+    }
+    prog_ready(L, h, p);
+    h->running = L;
+    p->running = true;
+    exec_cache_run_begin(h->cache);
+    int status = exec_run(p->program, p->in, p->out);
+    exec_cache_run_end(h->cache);
+    p->running = false;
+    release(p->in, p->nin);
+    if (status < 0) return bind_throw(L, h);
+    take_outputs(L, h, p);
+    tensor_trace_idle(h);
+    tensor_hint_memory(L, h);
+    bind_events_flush(L, h);
+    return 1;
+}
+
+/* program:graph() -> what was captured */
+static int prog_graph(lua_State *L)
+{
+    Host *h = bind_of(L);
+    Prog *p = prog_check(L);
+    GraphBox *b = tensor_graph_new(L, h);
+    const Graph *g = p->dynamic ? capture_dynamic_graph(p->dynamic) : exec_cache_graph(p->entry);
+    while (p->dynamic && g->from) g = g->from;
+    b->kernels = p->program ? exec_program_info(p->program)->kernels : -1;
+    b->graph = tensor_copy_whole(g);
+    return tensor_graph_made(L, h, b);
+}
+
+static void push_passes(lua_State *L, const PassTimes *times)
+{
+    lua_createtable(L, times->n, 0);
+    for (int i = 0; i < times->n; i++) {
+        lua_createtable(L, 0, 3);
+        lua_pushstring(L, times->name[i]);
+        lua_setfield(L, -2, "name");
+        lua_pushnumber(L, times->seconds[i] * 1e3);
+        lua_setfield(L, -2, "ms");
+        lua_pushinteger(L, times->nodes[i]);
+        lua_setfield(L, -2, "nodes");
+        lua_rawseti(L, -2, i + 1);
+    }
+}
+
+/* program:info() */
+static int prog_info(lua_State *L)
+{
+    const Prog *p = prog_compiled(L);
+    const ProgramInfo *info = exec_program_info(p->program);
+    const struct {
+        const char *name;
+        int64_t value;
+    } FIELDS[] = {
+        {"nodes", info->nodes},
+        {"groups", info->groups},
+        {"kernels", info->kernels},
+        {"steps", info->steps},
+        {"dots", info->dots},
+        {"bodies", info->bodies},
+        {"blocks", info->blocks},
+        {"arena_bytes", (int64_t)info->arena_bytes},
+        {"bytes", (int64_t)info->bytes},
+    };
+    lua_newtable(L);
+    for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++) {
+        lua_pushinteger(L, FIELDS[i].value);
+        lua_setfield(L, -2, FIELDS[i].name);
+    }
+    lua_pushnumber(L, exec_fusion_ratio(info));
+    lua_setfield(L, -2, "fusion_ratio");
+    lua_pushnumber(L, info->compile_seconds * 1e3);
+    lua_setfield(L, -2, "compile_ms");
+    lua_pushstring(L, info->cache);
+    lua_setfield(L, -2, "cache");
+    push_passes(L, &info->passes);
+    lua_setfield(L, -2, "passes");
+    if (!p->dynamic) return 1;
+    DynamicInfo dynamic = capture_dynamic_info(p->dynamic);
+    lua_pushinteger(L, dynamic.instances);
+    lua_setfield(L, -2, "instances");
+    lua_pushinteger(L, dynamic.bindings);
+    lua_setfield(L, -2, "bindings");
+    lua_pushnumber(L, dynamic.bind_seconds * 1e3);
+    lua_setfield(L, -2, "bind_ms");
+    tensor_push_guards(L, bind_of(L)->cx, capture_dynamic_guards(p->dynamic));
+    lua_setfield(L, -2, "guards");
+    return 1;
+}
+
+/* program:state() -> list of the tensors from outside that a run reads or updates */
+static int prog_state(lua_State *L)
+{
+    prog_check(L);
+    lua_settop(L, 1);
+    lua_getiuservalue(L, 1, 1);
+    lua_newtable(L);
+    for (lua_Integer i = 1; lua_rawgeti(L, 2, i) != LUA_TNIL; i++) lua_rawseti(L, 3, i);
+    lua_pop(L, 1);
+    return 1;
+}
+
+/* Is a number among the arguments an integer where it was none, or the other way? Its index. */
+static int other_number(lua_State *L, const Prog *p)
+{
+    for (int i = 0; p->number && i < p->nargs; i++) {
+        bool number = lua_rawgeti(L, 2, i + 1) == LUA_TNUMBER;
+        bool other = number && p->number[i] != (lua_isinteger(L, -1) ? INTEGER : FLOAT);
+        lua_pop(L, 1);
+        if (other) return i + 1;
+    }
+    return 0;
+}
+
+/* Pushes scratch with the shapes of the inputs: those of the arguments, in the list at 2. */
+static const Shape *input_shapes(lua_State *L, Host *h, const Prog *p)
+{
+    Shape *list = bind_scratch(L, (size_t)p->nin, sizeof *list);
+    const Graph *g = capture_dynamic_graph(p->dynamic);
+    for (int i = 0; i < p->nin; i++) {
+        const Node *n = g->inputs.at[i].node;
+        if (i < p->nargs) lua_rawgeti(L, 2, i + 1);
+        else lua_pushnil(L);
+        Tensor *t = tensor_at(L, h, -1);
+        list[i] = (Shape){.dtype = (Dtype)n->dtype, .rank = n->rank};
+        if (n->rank) memcpy(list[i].dims, n->dims, n->rank * sizeof *n->dims);
+        if (t) list[i] = tensor_shape(t);
+        lua_pop(L, 1);
+    }
+    base_err_clear(&h->cx->err);
+    return list;
+}
+
+/* program:fits(args) -> whether the comparisons of sizes that the capture made come out as then,
+ * and the index of a number that is of the other type, where types matter. */
+static int prog_fits(lua_State *L)
+{
+    Host *h = bind_of(L);
+    Prog *p = prog_check(L);
+    check_arity(L, p);
+    int other = other_number(L, p);
+    lua_pushboolean(L, !other);
+    if (other) lua_pushinteger(L, other);
+    if (other) return 2;
+    if (!p->dynamic || !capture_dynamic_guards(p->dynamic)->n) return 1;
+    const Shape *list = input_shapes(L, h, p);
+    lua_pushboolean(L, capture_dynamic_fits(h, p->dynamic, list));
+    return h->cx->err.code ? bind_throw(L, h) : 1;
+}
+
+/* program:sizes(args, list of symbolic sizes) -> what they are for these arguments */
+static int prog_sizes(lua_State *L)
+{
+    Host *h = bind_of(L);
+    const Prog *p = prog_open(L);
+    check_arity(L, p);
+    int n = bind_check_list(L, 3, "sizes: the sizes");
+    if (!p->dynamic) return bind_raise(L, SGL_ESTATE, NULL, "sizes: no size is symbolic");
+    const Shape *list = input_shapes(L, h, p);
+    lua_createtable(L, n, 0);
+    int64_t *values = capture_dim_solve(capture_dynamic_graph(p->dynamic), list);
+    if (!values) return bind_throw(L, h);
+    for (int i = 1; i <= n; i++) {
+        lua_rawgeti(L, 3, i);
+        lua_pushinteger(L, ir_dim_eval(h->cx, tensor_dim_at(L, -1), values));
+        lua_rawseti(L, -3, i);
+        lua_pop(L, 1);
+    }
+    base_mem_free(values);
+    return 1;
+}
+
+/* program:print(level) -> string */
+static int prog_print(lua_State *L)
+{
+    static const char *const LEVELS[] = {"fused", "plan", "kernels", NULL};
+    Prog *p = prog_compiled(L);
+    const char *level = LEVELS[luaL_checkoption(L, 2, "fused", LEVELS)];
+    Str *s = bind_text(L);
+    exec_program_print(p->program, level, s);
+    return bind_text_push(L, s);
+}
+
+static int prog_close(lua_State *L)
+{
+    Prog *p = prog_open(L);
+    check_idle(L, p, "closed");
+    p->dropped = true;
+    return prog_gc(L);
+}
+
+/* The end of a to-be-closed variable: it may have been closed by hand. */
+static int prog_leave(lua_State *L)
+{
+    const Prog *p = bind_check_self(L, "sgl.program");
+    return p->entry || p->dynamic ? prog_close(L) : 0;
+}
+
+static const luaL_Reg PROGRAM_META[] = {
+    {"__gc", prog_gc},
+    {"__close", prog_leave},
+    {NULL, NULL},
+};
+
+static const luaL_Reg PROGRAM_METHODS[] = {
+    {"run", prog_run},     {"graph", prog_graph}, {"info", prog_info},   {"print", prog_print},
+    {"state", prog_state}, {"fits", prog_fits},   {"sizes", prog_sizes}, {"aliased", prog_aliased},
+    {"close", prog_close}, {NULL, NULL},
+};
+
+void capture_program_class(lua_State *L)
+{
+    static const luaL_Reg *const LISTS[] = {PROGRAM_METHODS};
+    bind_class(L, "sgl.program", PROGRAM_META, LISTS, 1);
+}
+
+/* Pushes a program that is not there yet, with room for its inputs and outputs. */
+static Prog *prog_new(lua_State *L, Host *h, const Capture *c)
+{
+    const Graph *g = c->trace.graph;
+    Prog *p = lua_newuserdatauv(L, sizeof *p, 1);
+    *p = (Prog){
+        .cache = h->cache, .nargs = c->nargs, .nin = g->inputs.n, .nout = g->outputs.n, .rng = -1};
+    capture_program_class(L);
+    lua_setmetatable(L, -2);
+    bind_own(h, &p->owned, prog_end);
+    size_t n = (size_t)p->nin + 1;
+    p->state = base_mem_zero(n, sizeof *p->state);
+    p->assigned = base_mem_zero(n, sizeof *p->assigned);
+    p->wanted = base_mem_zero(n, sizeof *p->wanted);
+    p->updated = base_mem_zero(n, sizeof *p->updated);
+    p->in = base_mem_zero(n, sizeof *p->in);
+    p->out = base_mem_zero(p->nout + 1, sizeof *p->out);
+    p->result = base_mem_zero(p->nout + 1, sizeof *p->result);
+    if (!p->state || !p->assigned || !p->updated || !p->wanted || !p->in || !p->out || !p->result)
+        bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
+    return p;
+}
+
+static Graph *graph_itself(const CacheRecipe *r)
+{
+    Graph **at = r->arg, *g = *at;
+    *at = NULL;
+    return g;
+}
+
+/* Takes g. */
+static CacheEntry *entry_of(Host *h, Graph *g)
+{
+    Str text = {0};
+    CacheRecipe r = {.text = &text, .graph = graph_itself, .arg = &g};
+    CacheEntry *e = tensor_cache_text(g, &text) < 0 ? NULL : tensor_cache_captured(h, &r);
+    base_str_free(&text);
+    ir_graph_free(g);
+    return e;
+}
+
+/* What can reach the results, of the graph as it was captured. */
+static void take_flow(lua_State *L, Prog *p, const Graph *g)
+{
+    Node **value = bind_scratch(L, (size_t)p->nin, sizeof *value);
+    int results = p->nout - p->nupdated;
+    for (int i = 0; i < g->assigns.n; i++) value[g->assigns.at[i].input] = g->assigns.at[i].value;
+    for (int i = 0, k = results; i < p->nargs; i++)
+        if (p->updated[i]) value[i] = g->outputs.at[k++].node;
+    p->flow = tensor_flow_new(g, results, value);
+    if (!p->flow) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
+    lua_pop(L, 1);
+}
+
+int capture_program_push(lua_State *L, Host *h, Capture *c, int states)
+{
+    Prog *p = prog_new(L, h, c);
+    lua_pushvalue(L, states);
+    lua_setiuservalue(L, -2, 1);
+    for (int i = 0; i < c->states.n; i++) {
+        const CapturedState *s = &c->states.at[i];
+        p->state[ir_attr_int(s->input, 0)] = s->tensor;
+    }
+    for (int i = 0; i < c->nargs; i++) {
+        p->updated[i] = c->args[i].assigned;
+        p->nupdated += c->args[i].assigned;
+    }
+    for (int i = 0; i < c->checks.n; i++)
+        if (!vec_push(&p->checks, c->checks.at[i]))
+            bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
+    if (c->classed) p->number = base_mem_zero((size_t)c->nargs + 1, 1);
+    if (c->classed && !p->number) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
+    for (int i = 0; p->number && i < c->nargs; i++) p->number[i] = (uint8_t)c->args[i].number;
+    if (c->rng) p->rng = (int)ir_attr_int(c->rng, 0);
+    p->draws = c->draws;
+    Graph *g = c->trace.graph;
+    for (int i = 0; i < g->assigns.n; i++) p->assigned[g->assigns.at[i].input] = true;
+    take_flow(L, p, g);
+    c->trace.graph = NULL;
+    base_err_clear(&h->cx->err);
+    if (ir_graph_symbolic(g)) {
+        p->dynamic = capture_dynamic_new(h, g, &c->sizes);
+        return p->dynamic ? 1 : bind_throw(L, h);
+    }
+    p->entry = entry_of(h, g);
+    return p->entry ? 1 : bind_throw(L, h);
+}

@@ -1,0 +1,255 @@
+/* cpu.c: the CPU backend: plans kernels with the tile interpreter, and runs steps on the pool.
+ *
+ * In:   the steps of a program; for a run the addresses of its buffers.
+ * Out:  the buffers written.
+ * Holds: a run allocates nothing. The workspace is shared by all steps, which run one after the
+ *        other: partial results, widened operands, scratch for each thread. Steps below WORK_MIN
+ *        stay on the caller's thread.
+ */
+#include "cpu/cpu.h"
+#include <string.h>
+#include "dev/backend.h"
+
+enum { WORK_MIN = 40 * 1024 }; /* elements × instructions that pay for waking a thread */
+
+/* How steps that are no kernels run. */
+typedef struct CpuOp {
+    int (*run)(const CpuJob *j);
+    size_t (*scratch)(const Step *s);
+    int views;
+    bool adds;  /* f16 and bf16 are widened */
+    int weight; /* work for an element of the largest view */
+} CpuOp;
+
+static const CpuOp CPU_OPS[] = {
+    [STEP_DOT] = {cpu_dot, cpu_dot_scratch, 2, true, 1},
+    [STEP_GATHER] = {cpu_gather, NULL, 2, false, 1},
+    [STEP_SCATTER] = {cpu_scatter, NULL, 3, true, 1},
+    [STEP_ARGSORT] = {cpu_argsort, cpu_argsort_scratch, 1, false, 16},
+    [STEP_CUMSUM] = {cpu_cumsum, NULL, 1, true, 1},
+    [STEP_FOLD] = {cpu_fold, NULL, 1, true, 1},
+};
+
+typedef struct CpuStep {
+    TilePlan *plan; /* of a kernel */
+    bool shared;    /* the plan is that of a step before */
+    bool parallel;
+} CpuStep;
+
+typedef struct CpuState {
+    const Isa *isa;
+    int nsteps;
+    bool parallel; /* is any step? */
+    size_t scratch_bytes, partial_bytes, wide_bytes;
+    void *partials;
+    char *wide;    /* widened operands of one step */
+    char *scratch; /* scratch_bytes for each thread */
+    Map plans;     /* while preparing: address of a kernel to that of its plan */
+    void **args;   /* addresses of one kernel's buffers */
+    int nargs;
+    CpuStep step[];
+} CpuState;
+
+static size_t round_up(size_t bytes) { return (bytes + 127) / 128 * 128; }
+
+static void need(size_t *most, size_t bytes)
+{
+    if (round_up(bytes) > *most) *most = round_up(bytes);
+}
+
+static bool is_half(const View *v) { return v->dtype == DT_f16 || v->dtype == DT_bf16; }
+
+static size_t wide_size(const View *v)
+{
+    return is_half(v) ? round_up((size_t)cpu_view_count(v) * sizeof(float)) : 0;
+}
+
+static int64_t work_of(const Step *s)
+{
+    const CpuOp *op = &CPU_OPS[s->kind];
+    int64_t most = cpu_view_count(&s->out);
+    for (int i = 0; i < op->views; i++) {
+        int64_t n = cpu_view_count(&s->view[i]);
+        if (n > most) most = n;
+    }
+    if (s->kind == STEP_DOT) /* 0.1 MFLOP pay for a thread */
+        return cpu_view_count(&s->out) * s->view[0].extent[s->view[0].rank - 1];
+    return most * op->weight;
+}
+
+/* The plan of the step's kernel, made at its first step. */
+static int find_plan(Ctx *cx, CpuState *st, const Step *s, CpuStep *to)
+{
+    uint64_t key = (uintptr_t)s->kernel, known;
+    to->shared = base_map_get(&st->plans, key, &known);
+    to->plan = to->shared ? (TilePlan *)(uintptr_t)known : cpu_tile_plan(s->kernel, st->isa->tile);
+    if (to->plan && (to->shared || base_map_set(&st->plans, key, (uintptr_t)to->plan)))
+        return SGL_OK;
+    return base_fail(cx, SGL_ENOMEM, "no memory for kernel %s", s->kernel->name);
+}
+
+static int prepare_step(Ctx *cx, CpuState *st, const Step *s, CpuStep *to)
+{
+    if (s->kind == STEP_COPY || s->kind == STEP_CALL) return SGL_OK;
+    if (s->kind == STEP_KERNEL) {
+        int code = find_plan(cx, st, s, to);
+        if (code < 0) return code;
+        to->parallel = cpu_tile_chunks(to->plan) > 1 && cpu_tile_cost(to->plan) >= WORK_MIN;
+        need(&st->scratch_bytes, cpu_tile_scratch(to->plan));
+        need(&st->partial_bytes, cpu_tile_partials(to->plan));
+        if (s->nargs > st->nargs) st->nargs = s->nargs;
+        return SGL_OK;
+    }
+    const CpuOp *op = &CPU_OPS[s->kind];
+    size_t wide = op->adds ? wide_size(&s->out) : 0;
+    for (int i = 0; op->adds && i < op->views; i++) wide += wide_size(&s->view[i]);
+    need(&st->wide_bytes, wide);
+    if (op->scratch) need(&st->scratch_bytes, op->scratch(s));
+    to->parallel = work_of(s) >= WORK_MIN;
+    return SGL_OK;
+}
+
+static size_t workspace(Ctx *cx, void *state)
+{
+    const CpuState *st = state;
+    Pool *pool = st->parallel ? base_ctx_pool(cx) : NULL;
+    if (st->parallel && !pool) {
+        base_fail(cx, SGL_ENOMEM, "no memory for threads");
+        return SIZE_MAX;
+    }
+    size_t workers = pool ? (size_t)base_pool_threads(pool) : 1;
+    return st->partial_bytes + st->wide_bytes + workers * st->scratch_bytes;
+}
+
+/* Scratch comes last: what is before it does not depend on the number of threads. */
+static void place(void *state, void *at)
+{
+    CpuState *st = state;
+    st->partials = at;
+    st->wide = (char *)at + st->partial_bytes;
+    st->scratch = st->wide + st->wide_bytes;
+}
+
+static void release(void *state)
+{
+    CpuState *st = state;
+    for (int i = 0; i < st->nsteps; i++)
+        if (!st->step[i].shared) cpu_tile_free(st->step[i].plan);
+    base_map_free(&st->plans);
+    base_mem_free(st->args);
+    base_mem_free(st);
+}
+
+static int prepare(Ctx *cx, const StepVec *steps, void **state)
+{
+    CpuState *st = base_mem_zero(1, sizeof *st + (size_t)steps->n * sizeof st->step[0]);
+    if (!st) return base_fail(cx, SGL_ENOMEM, "no memory for a plan of %d steps", steps->n);
+    st->nsteps = steps->n;
+    st->isa = cpu_isa(cx);
+    int code = st->isa ? SGL_OK : SGL_EUNSUP;
+    for (int i = 0; i < steps->n && code == SGL_OK; i++)
+        code = prepare_step(cx, st, &steps->at[i], &st->step[i]);
+    base_map_free(&st->plans);
+    for (int i = 0; i < steps->n; i++) st->parallel |= st->step[i].parallel;
+    if (code == SGL_OK) {
+        st->args = base_mem_zero((size_t)st->nargs + 1, sizeof *st->args);
+        if (!st->args) code = base_fail(cx, SGL_ENOMEM, "no memory for a plan of kernels");
+    }
+    if (code < 0) {
+        release(st);
+        st = NULL;
+    }
+    *state = st;
+    return code;
+}
+
+typedef struct KernelRun {
+    const CpuState *st;
+    const TilePlan *plan;
+    void *const *args;
+} KernelRun;
+
+static void run_chunk(void *arg, int chunk, int worker)
+{
+    const KernelRun *r = arg;
+    char *scratch = r->st->scratch + (size_t)worker * r->st->scratch_bytes;
+    cpu_tile_run(r->plan, r->args, chunk, scratch, r->st->partials);
+}
+
+static int run_kernel(CpuState *st, const Step *s, const CpuStep *cs, Pool *pool,
+                      void *const *buffers)
+{
+    for (int i = 0; i < s->nargs; i++) st->args[i] = buffers[s->args[i]];
+    KernelRun r = {st, cs->plan, st->args};
+    CpuJob j = {.pool = pool};
+    cpu_split(&j, cpu_tile_chunks(cs->plan), run_chunk, &r);
+    cpu_tile_finish(cs->plan, st->args, st->scratch, st->partials);
+    return SGL_OK;
+}
+
+/* Replaces a half-precision view by a packed one of f32 at *wide. */
+static void *widened(View *v, char **wide)
+{
+    void *at = *wide;
+    *wide += wide_size(v);
+    v->dtype = DT_f32;
+    cpu_view_pack(v);
+    return at;
+}
+
+static int run_op(Ctx *cx, CpuState *st, const Step *s, Pool *pool, void *const *buffers)
+{
+    const CpuOp *op = &CPU_OPS[s->kind];
+    char *wide = st->wide;
+    CpuJob j = {.cx = cx,
+                .step = s,
+                .out = s->out,
+                .isa = st->isa,
+                .pool = pool,
+                .scratch = st->scratch,
+                .scratch_bytes = st->scratch_bytes};
+    for (int i = 0; i < op->views; i++) {
+        const View *v = &s->view[i];
+        j.x[i] = *v;
+        j.in[i] = (char *)buffers[v->buffer] + (size_t)v->offset * DTYPES[v->dtype].bytes;
+        if (!op->adds || !is_half(v)) continue;
+        float *copy = widened(&j.x[i], &wide);
+        cpu_widen(v, j.in[i], copy);
+        j.in[i] = copy;
+    }
+    void *to = (char *)buffers[s->out.buffer] + (size_t)s->out.offset * DTYPES[s->out.dtype].bytes;
+    bool half = op->adds && is_half(&s->out);
+    j.to = half ? widened(&j.out, &wide) : to;
+    int code = op->run(&j);
+    if (code == SGL_OK && half) cpu_narrow(&s->out, j.to, to);
+    return code;
+}
+
+static int run(Ctx *cx, void *state, const Step *s, int i, void *const *buffers)
+{
+    CpuState *st = state;
+    Pool *pool = NULL;
+    if (s->kind == STEP_COPY) {
+        memcpy(buffers[s->args[1]], buffers[s->args[0]], s->bytes);
+        return SGL_OK;
+    }
+    if (st->step[i].parallel) {
+        pool = base_ctx_pool(cx);
+        if (!pool) return base_fail(cx, SGL_ENOMEM, "no memory for threads");
+    }
+    if (s->kind == STEP_KERNEL) return run_kernel(st, s, &st->step[i], pool, buffers);
+    return run_op(cx, st, s, pool, buffers);
+}
+
+void cpu_split(const CpuJob *j, int chunks, PoolFn fn, void *arg)
+{
+    if (j->pool && chunks > 1) {
+        base_pool_run(j->pool, chunks, fn, arg);
+        return;
+    }
+    for (int i = 0; i < chunks; i++) fn(arg, i, 0);
+}
+
+static int start(Ctx *cx) { return cpu_isa(cx) ? SGL_OK : cx->err.code; }
+
+const Backend CPU_BACKEND = {"cpu", start, prepare, release, workspace, place, run, 1};

@@ -1,0 +1,50 @@
+/* cpu.h: between the files of the CPU backend: one step, ready to be executed.
+ *
+ * Holds: how a step is cut into chunks never changes its bits. f16 and bf16 operands of steps that
+ *        add were widened to f32 before, and the result is rounded once afterwards, so the
+ *        functions below meet f32, f64 and integers.
+ */
+#ifndef SGL_CPU_CPU_H
+#define SGL_CPU_CPU_H
+#include "cpu/isa.h"
+#include "kern/step.h"
+
+typedef struct CpuJob {
+    Ctx *cx;
+    const Step *step;
+    View x[3], out;           /* the step's, or those of widened copies */
+    const void *in[3];        /* first element of each */
+    void *to;
+    const Isa *isa;
+    Pool *pool;               /* NULL: too little work for more than one thread */
+    char *scratch;            /* worker w owns scratch_bytes from scratch + w * scratch_bytes */
+    size_t scratch_bytes;
+} CpuJob;
+
+/* Runs fn for each chunk, on the pool if the job has one. */
+void cpu_split(const CpuJob *j, int chunks, PoolFn fn, void *arg);
+
+int cpu_dot(const CpuJob *j);
+int cpu_gather(const CpuJob *j);        /* SGL_EINDEX */
+int cpu_scatter(const CpuJob *j);       /* SGL_EINDEX */
+int cpu_argsort(const CpuJob *j);
+int cpu_cumsum(const CpuJob *j);
+int cpu_fold(const CpuJob *j);
+
+/* Bytes each worker needs. */
+size_t cpu_dot_scratch(const Step *s);
+size_t cpu_argsort_scratch(const Step *s);
+
+int64_t cpu_view_count(const View *v);
+void cpu_view_pack(View *v);                /* makes it contiguous from offset 0 */
+void cpu_widen(const View *v, const void *from, float *to);      /* half to packed f32 */
+void cpu_narrow(const View *v, const float *from, void *to);     /* rounds to even */
+
+/* The element counts before, along and behind one dim. */
+typedef struct AxisSplit { int64_t outer, n, inner; } AxisSplit;
+AxisSplit cpu_view_axis(const View *v, int axis);
+
+/* to[i * to_step] += from[i * step] in the type; integers wrap. NULL for f16, bf16. */
+typedef void (*CpuAddFn)(void *to, int64_t to_step, const void *from, int64_t step, int64_t n);
+CpuAddFn cpu_add(Dtype t);
+#endif

@@ -1,0 +1,210 @@
+/* gemm_isa.c: the matrix product of f32, compiled once for each instruction set.
+ *
+ * In:   GemmArgs; a workspace for packed panels of A and B.
+ * Out:  kern_gemm_<ISA>.
+ * Holds: rule N5. An element of C is summed in blocks of GEMM_K_BLOCK along k, upwards with fused
+ *        multiply-add from 0 inside a block, blocks added upwards to C. Packing, panels, edges
+ *        and the rows done together only move data, so they cannot change a bit.
+ * B is cut into panels of two vectors of columns, A into panels of at most GEMM_ROWS rows. A panel
+ * is read where it lies when that is contiguous enough and it is not read often.
+ */
+#include "cpu/gemm.h"
+#include "cpu/gemm_ops.h"
+#include "cpu/gemm_vec.h"
+#include "cpu/tile_ops.h"
+
+enum { PANEL = 2 * VEC_WIDTH, AHEAD = 16 };
+_Static_assert((int)GEMM_ROW_BLOCK <= (int)GEMM_MOST_ROWS, "workspace");
+_Static_assert((int)PANEL <= (int)GEMM_MOST_PANEL, "workspace");
+
+typedef struct Block { /* a panel of A or B, or where it lies */
+    const float *at;
+    int64_t row, step; /* A: from row to row, from k to k. B: step from k to k */
+} Block;
+
+INLINE void prefetch(const float *p) { __builtin_prefetch(p, 0, 3); }
+
+/* C[rows x columns] gets, or is added, the product over kc. */
+INLINE void micro(int rows, int kc, Block a, Block b, float *c, int64_t ldc, int columns, bool adds)
+{
+    Vec left[GEMM_ROWS], right[GEMM_ROWS];
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++) {
+        left[i] = right[i] = vec_zero();
+        prefetch(c + i * ldc);
+        prefetch(c + i * ldc + columns - 1);
+    }
+    const float *ak = a.at, *bk = b.at;
+#pragma GCC unroll 2
+    for (int k = 0; k < kc; k++, ak += a.step, bk += b.step) {
+        Vec b0 = vec_load(bk), b1 = vec_load(bk + VEC_WIDTH);
+        prefetch(bk + AHEAD * b.step);
+        prefetch(bk + AHEAD * b.step + VEC_WIDTH);
+#pragma GCC unroll 14
+        for (int i = 0; i < rows; i++) {
+            Vec x = vec_set(ak[i * a.row]);
+            left[i] = vec_fma(x, b0, left[i]);
+            right[i] = vec_fma(x, b1, right[i]);
+        }
+    }
+    if (columns == PANEL) {
+#pragma GCC unroll 14
+        for (int i = 0; i < rows; i++, c += ldc) {
+            vec_store(c, adds ? vec_add(vec_load(c), left[i]) : left[i]);
+            float *d = c + VEC_WIDTH;
+            vec_store(d, adds ? vec_add(vec_load(d), right[i]) : right[i]);
+        }
+        return;
+    }
+    Mask m0 = vec_mask(columns < VEC_WIDTH ? columns : VEC_WIDTH);
+    Mask m1 = vec_mask(columns > VEC_WIDTH ? columns - VEC_WIDTH : 0);
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++, c += ldc) {
+        vec_store_some(c, m0, adds ? vec_add(vec_load_some(c, m0), left[i]) : left[i]);
+        float *d = c + VEC_WIDTH;
+        vec_store_some(d, m1, adds ? vec_add(vec_load_some(d, m1), right[i]) : right[i]);
+    }
+}
+
+/* One function for each number of rows, and one more where both panels are packed and all strides
+ * are known. */
+typedef void MicroFn(int kc, Block a, Block b, float *c, int64_t ldc, int columns, bool adds);
+#define MICRO(rows)                                                                                \
+    static void strided_##rows(int kc, Block a, Block b, float *c, int64_t ldc, int columns,       \
+                               bool adds)                                                          \
+    {                                                                                              \
+        micro(rows, kc, a, b, c, ldc, columns, adds);                                              \
+    }                                                                                              \
+    static void packed_##rows(int kc, Block a, Block b, float *c, int64_t ldc, int columns,        \
+                              bool adds)                                                           \
+    {                                                                                              \
+        micro(rows, kc, (Block){a.at, 1, GEMM_ROWS}, (Block){b.at, 0, PANEL}, c, ldc, columns,     \
+              adds);                                                                               \
+    }
+#define MICROS_4(m) m(1) m(2) m(3) m(4)
+#define MICROS_6(m) MICROS_4(m) m(5) m(6)
+#define MICROS_14(m) MICROS_6(m) m(7) m(8) m(9) m(10) m(11) m(12) m(13) m(14)
+#if defined(__AVX512F__)
+#define MICROS MICROS_14
+#elif defined(__AVX2__)
+#define MICROS MICROS_6
+#else
+#define MICROS MICROS_4
+#endif
+MICROS(MICRO)
+#define ROW_STRIDED(rows) [rows] = strided_##rows,
+#define ROW_PACKED(rows) [rows] = packed_##rows,
+static MicroFn *const STRIDED[GEMM_ROWS + 1] = {MICROS(ROW_STRIDED)};
+static MicroFn *const PACKED[GEMM_ROWS + 1] = {MICROS(ROW_PACKED)};
+
+/* A panel of B: kc rows of PANEL columns, the missing ones 0. */
+static void pack_b(int kc, int columns, const float *b, int64_t rsb, int64_t csb, float *to)
+{
+    int k = 0;
+    if (csb == 1) {
+        Mask m0 = vec_mask(columns < VEC_WIDTH ? columns : VEC_WIDTH);
+        Mask m1 = vec_mask(columns > VEC_WIDTH ? columns - VEC_WIDTH : 0);
+        for (; k < kc; k++, b += rsb, to += PANEL) {
+            vec_store(to, vec_load_some(b, m0));
+            vec_store(to + VEC_WIDTH, vec_load_some(b + VEC_WIDTH, m1));
+        }
+        return;
+    }
+    for (; rsb == 1 && columns == PANEL && k + 8 <= kc; k += 8, b += 8, to += 8 * PANEL)
+        for (int j = 0; j < PANEL; j += 8) vec_transpose8(b + j * csb, csb, to + j, PANEL);
+    for (; k < kc; k++, b += rsb, to += PANEL)
+        for (int j = 0; j < PANEL; j++) to[j] = j < columns ? b[j * csb] : 0;
+}
+
+/* A panel of A: kc columns of GEMM_ROWS rows, those from `rows` on unused. Four rows that overlap
+ * the ones before do for a rest. */
+static void pack_a(int kc, int rows, const float *a, int64_t rsa, int64_t csa, float *to)
+{
+    int k = 0;
+    for (; csa == 1 && rows >= 4 && k + 4 <= kc; k += 4, a += 4, to += 4 * GEMM_ROWS)
+        for (int i = 0; i < rows; i += 4) {
+            int row = i < rows - 4 ? i : rows - 4;
+            vec_transpose4(a + row * rsa, rsa, to + row, GEMM_ROWS);
+        }
+    for (; k < kc; k++, a += csa, to += GEMM_ROWS)
+        for (int i = 0; i < rows; i++) to[i] = a[i * rsa];
+}
+
+/* All panels of a block of A whose columns are contiguous, k by k as they lie in memory. */
+static void pack_a_columns(int kc, int m, int rows, const float *a, int64_t csa, float *to)
+{
+    for (int k = 0; k < kc; k++, a += csa, to += GEMM_ROWS) {
+        float *q = to;
+        int i = 0;
+        for (; i + rows <= m; i += rows, q += (int64_t)GEMM_ROWS * kc) vec_copy(q, a + i, rows);
+        vec_copy(q, a + i, m - i);
+    }
+}
+
+/* A block of rows of A with its packed copy, if worth it. */
+typedef struct RowBlock {
+    int m, rows; /* rows in all, rows of a panel: as even as GEMM_ROWS allows */
+    bool packed;
+    const float *a;
+} RowBlock;
+
+static void pack_row_block(const GemmArgs *g, RowBlock *r, int kc, int nc, float *room)
+{
+    int panels = (r->m + GEMM_ROWS - 1) / GEMM_ROWS;
+    r->rows = (r->m + panels - 1) / panels;
+    r->packed = g->csa == 1 ? nc > 4 * PANEL : nc >= 2 * PANEL && g->csa >= 64;
+    if (!r->packed) return;
+    if (g->rsa == 1) pack_a_columns(kc, r->m, r->rows, r->a, g->csa, room);
+    else
+        for (int i = 0, p = 0; i < r->m; i += r->rows, p++)
+            pack_a(kc, r->m - i < r->rows ? r->m - i : r->rows, r->a + i * g->rsa, g->rsa, g->csa,
+                   room + (int64_t)p * GEMM_ROWS * kc);
+    r->a = room;
+}
+
+/* One panel of B with all row panels of the block. */
+static void multiply(const GemmArgs *g, const RowBlock *r, int kc, Block b, float *c, int columns,
+                     bool adds)
+{
+    MicroFn *const *fns = r->packed && b.step == PANEL ? PACKED : STRIDED;
+    for (int i = 0, p = 0; i < r->m; i += r->rows, p++) {
+        Block a = {r->a + i * g->rsa, g->rsa, g->csa};
+        if (r->packed) a = (Block){r->a + (int64_t)p * GEMM_ROWS * kc, 1, GEMM_ROWS};
+        fns[r->m - i < r->rows ? r->m - i : r->rows](kc, a, b, c + i * g->ldc, g->ldc, columns,
+                                                     adds);
+    }
+}
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* The block [k, k + kc) x [j, j + nc) of B with all of A. A panel of B is packed just before the
+ * first rows need it. */
+static void multiply_block(const GemmArgs *g, int64_t k, int kc, int64_t j, int nc, float *work)
+{
+    const float *b = g->b + k * g->rsb + j * g->csb;
+    float *pack_room = work + (int64_t)GEMM_K_BLOCK * (GEMM_COLUMNS + PANEL);
+    const bool direct = g->csb == 1 && g->m <= 5 * GEMM_ROWS;
+    for (int64_t i = 0; i < g->m; i += GEMM_ROW_BLOCK) {
+        RowBlock r = {.m = (int)min64(g->m - i, GEMM_ROW_BLOCK),
+                      .a = g->a + i * g->rsa + k * g->csa};
+        pack_row_block(g, &r, kc, nc, pack_room);
+        for (int p = 0; p < nc; p += PANEL) {
+            int columns = nc - p < PANEL ? nc - p : PANEL;
+            bool there = direct && columns == PANEL;
+            float *packed = work + (int64_t)p * kc;
+            if (i == 0 && !there) pack_b(kc, columns, b + p * g->csb, g->rsb, g->csb, packed);
+            Block panel = {there ? b + p : packed, 0, there ? g->rsb : PANEL};
+            multiply(g, &r, kc, panel, g->c + i * g->ldc + j + p, columns, k > 0);
+        }
+    }
+}
+
+void ISA_NAME(kern_gemm)(const GemmArgs *g, void *work)
+{
+    for (int64_t i = 0; g->k == 0 && i < g->m; i++)
+        memset(g->c + i * g->ldc, 0, (size_t)g->n * sizeof *g->c);
+    for (int64_t j = 0; j < g->n; j += GEMM_COLUMNS)
+        for (int64_t k = 0; k < g->k; k += GEMM_K_BLOCK)
+            multiply_block(g, k, (int)min64(g->k - k, GEMM_K_BLOCK), j,
+                           (int)min64(g->n - j, GEMM_COLUMNS), work);
+}

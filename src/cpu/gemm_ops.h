@@ -1,0 +1,15 @@
+/* gemm_ops.h: what gemm_isa.c shares with gemm.c: block sizes, and the product of each
+ * instruction set.
+ *
+ * GEMM_K_BLOCK is part of the numerics contract (N5); the others only keep panels in cache.
+ */
+#ifndef SGL_CPU_GEMM_OPS_H
+#define SGL_CPU_GEMM_OPS_H
+#include "cpu/gemm.h"
+
+enum { GEMM_K_BLOCK = 384, GEMM_COLUMNS = 2048, GEMM_MOST_ROWS = 168, GEMM_MOST_PANEL = 32 };
+
+void kern_gemm_portable(const GemmArgs *g, void *work);
+void kern_gemm_avx2(const GemmArgs *g, void *work);
+void kern_gemm_avx512(const GemmArgs *g, void *work);
+#endif

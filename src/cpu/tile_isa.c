@@ -1,0 +1,210 @@
+/* tile_isa.c: the loops of the tile interpreter, compiled once for each instruction set.
+ *
+ * In:   op.def (through tile_type.h) and the conversions of tile_cast.h.
+ * Out:  kern_tile_ops_<ISA>.
+ * Holds: plain C that the compiler vectorises, so every instruction set computes the same
+ *        expressions in the same order, with fused multiply-add only where written.
+ */
+/* Nobody reads the flags of floating-point exceptions. Results stay the same, but loops with
+ * conditions become vectors. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-trapping-math")
+#endif
+#include <string.h>
+#include "ir/philox.h"
+#include "cpu/tile_cast.h"
+#include "cpu/tile_math.h"
+#include "cpu/tile_ops.h"
+#include "cpu/tile_pair.h"
+#include "cpu/vec_turn.h"
+
+#define KEEP(...) __VA_ARGS__
+#define DROP(...)
+
+#define TYPE f32
+#define T float
+#define IF_FLOAT KEEP
+#define IF_INT DROP
+#define IF_BOOL DROP
+#define IF_NUM KEEP
+#define IF_ANY KEEP
+#include "cpu/tile_type.h"
+
+#define TYPE f64
+#define T double
+#define IF_FLOAT KEEP
+#define IF_INT DROP
+#define IF_BOOL DROP
+#define IF_NUM KEEP
+#define IF_ANY KEEP
+#include "cpu/tile_type.h"
+
+#define TYPE i32
+#define T int32_t
+#define IF_FLOAT DROP
+#define IF_INT KEEP
+#define IF_BOOL DROP
+#define IF_NUM KEEP
+#define IF_ANY KEEP
+#include "cpu/tile_type.h"
+
+#define TYPE i64
+#define T int64_t
+#define IF_FLOAT DROP
+#define IF_INT KEEP
+#define IF_BOOL DROP
+#define IF_NUM KEEP
+#define IF_ANY KEEP
+#include "cpu/tile_type.h"
+
+/* Rows compare with 0, which an unsigned type is never below. */
+#pragma GCC diagnostic ignored "-Wtype-limits"
+#define TYPE u8
+#define T uint8_t
+#define IF_FLOAT DROP
+#define IF_INT KEEP
+#define IF_BOOL KEEP
+#define IF_NUM KEEP
+#define IF_ANY KEEP
+#include "cpu/tile_type.h"
+
+#define LOOP(name, R, T, value)                                                                    \
+    static void name(void *out, const void *a, const void *b, const void *c, int64_t n)            \
+    {                                                                                              \
+        R *o = out;                                                                                \
+        const T *in = a;                                                                           \
+        (void)b, (void)c;                                                                          \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const T x = in[i];                                                                     \
+            o[i] = value;                                                                          \
+        }                                                                                          \
+    }
+/* The register that holds a dtype has the C type in the second column. */
+#define CASTS(from, T)                                                                             \
+    LOOP(cast_##from##_bool, uint8_t, T, x != 0)                                                   \
+    LOOP(cast_##from##_u8, uint8_t, T, cast_##from##_to_u8(x))                                     \
+    LOOP(cast_##from##_i32, int32_t, T, cast_##from##_to_i32(x))                                   \
+    LOOP(cast_##from##_i64, int64_t, T, cast_##from##_to_i64(x))                                   \
+    LOOP(cast_##from##_f16, float, T, cast_f16_to_f32(cast_##from##_to_f16(x)))                    \
+    LOOP(cast_##from##_bf16, float, T, cast_bf16_to_f32(cast_##from##_to_bf16(x)))                 \
+    LOOP(cast_##from##_f32, float, T, (float)x)                                                    \
+    LOOP(cast_##from##_f64, double, T, (double)x)
+CASTS(f32, float)
+CASTS(f64, double)
+CASTS(i32, int32_t)
+CASTS(i64, int64_t)
+CASTS(u8, uint8_t)
+LOOP(widen_f16, float, uint16_t, cast_f16_to_f32(x))
+LOOP(widen_bf16, float, uint16_t, cast_bf16_to_f32(x))
+LOOP(narrow_f16, uint16_t, float, cast_f32_to_f16(x))
+LOOP(narrow_bf16, uint16_t, float, cast_f32_to_bf16(x))
+#undef LOOP
+
+#define MOVES(bits)                                                                                \
+    static void gather_##bits(void *out, const void *from, int64_t stride, int64_t n)              \
+    {                                                                                              \
+        uint##bits##_t *restrict o = out;                                                          \
+        const uint##bits##_t *f = from;                                                            \
+        for (int64_t i = 0; i < n; i++) o[i] = f[i * stride];                                      \
+    }                                                                                              \
+    static void scatter_##bits(void *to, const void *v, int64_t stride, int64_t n)                 \
+    {                                                                                              \
+        uint##bits##_t *restrict t = to;                                                           \
+        const uint##bits##_t *f = v;                                                               \
+        for (int64_t i = 0; i < n; i++) t[i * stride] = f[i];                                      \
+    }                                                                                              \
+    static void fill_##bits(void *out, const void *value, int64_t n)                               \
+    {                                                                                              \
+        uint##bits##_t *o = out, v;                                                                \
+        memcpy(&v, value, sizeof v);                                                               \
+        for (int64_t i = 0; i < n; i++) o[i] = v;                                                  \
+    }                                                                                              \
+    static void pick_##bits(void *out, const void *from, const int32_t *table, int64_t n)          \
+    {                                                                                              \
+        uint##bits##_t *restrict o = out;                                                          \
+        const uint##bits##_t *f = from;                                                            \
+        for (int64_t i = 0; i < n; i++) o[i] = f[table[i]];                                        \
+    }
+MOVES(8)
+MOVES(16)
+MOVES(32)
+MOVES(64)
+#undef MOVES
+
+#define TURN(name, T)                                                                              \
+    static void name(void *out, int64_t out_stride, const void *from, int64_t stride,              \
+                     int64_t rows, int64_t columns)                                                \
+    {                                                                                              \
+        T *restrict o = out;                                                                       \
+        const T *f = from;                                                                         \
+        for (int64_t c = 0; c < columns; c++, f += stride)                                         \
+            for (int64_t r = 0; r < rows; r++) o[r * out_stride + c] = f[r];                       \
+    }
+TURN(turn_8, uint8_t)
+TURN(turn_16, uint16_t)
+TURN(turn_32_edge, uint32_t)
+TURN(turn_64, uint64_t)
+#undef TURN
+
+/* Squares of 8; what is left below and beside them one by one. */
+static void turn_32(void *out, int64_t out_stride, const void *from, int64_t stride, int64_t rows,
+                    int64_t columns)
+{
+    float *o = out;
+    const float *f = from;
+    int64_t down = rows / 8 * 8, across = columns / 8 * 8;
+    for (int64_t c = 0; c < across; c += 8)
+        for (int64_t r = 0; r < down; r += 8)
+            vec_transpose8(f + c * stride + r, stride, o + r * out_stride + c, out_stride);
+    turn_32_edge(o + down * out_stride, out_stride, f + down, stride, rows - down, across);
+    turn_32_edge(o + across, out_stride, f + across * stride, stride, rows, columns - across);
+}
+
+/* Floats convert each position by itself, so large ones round once. */
+#define INDEX(type, T)                                                                             \
+    static void index_##type(void *out, int64_t first, int64_t step, int64_t n)                    \
+    {                                                                                              \
+        T *o = out;                                                                                \
+        for (int64_t i = 0; i < n; i++) o[i] = (T)(first + step * i);                              \
+    }
+INDEX(f32, float)
+INDEX(f64, double)
+INDEX(i32, int32_t)
+INDEX(i64, int64_t)
+INDEX(u8, uint8_t)
+
+static void rand_tile(float *out, const int64_t *state, int draw, int word, int64_t first,
+                      int64_t step, int64_t n)
+{
+    const int64_t seed = state[0], time = state[1] + draw;
+    /* The word by masks: an index would keep the loop from being vectorised. */
+    const uint32_t m0 = -(uint32_t)(word == 0), m1 = -(uint32_t)(word == 1);
+    const uint32_t m2 = -(uint32_t)(word == 2), m3 = -(uint32_t)(word == 3);
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t w[4];
+        philox_element(seed, time, 0, first + step * i, w);
+        out[i] = philox_uniform((w[0] & m0) | (w[1] & m1) | (w[2] & m2) | (w[3] & m3));
+    }
+}
+
+#define CAST_ROW(from)                                                                             \
+    [DT_bool] = cast_##from##_bool, [DT_u8] = cast_##from##_u8, [DT_i32] = cast_##from##_i32,      \
+    [DT_i64] = cast_##from##_i64, [DT_f16] = cast_##from##_f16, [DT_bf16] = cast_##from##_bf16,    \
+    [DT_f32] = cast_##from##_f32, [DT_f64] = cast_##from##_f64
+
+const struct TileOps ISA_NAME(kern_tile_ops) = {
+    .op = {tile_rows_f32, tile_rows_f64, tile_rows_i32, tile_rows_i64, tile_rows_u8},
+    .pair = &tile_pairs,
+    .cast = {{CAST_ROW(f32)}, {CAST_ROW(f64)}, {CAST_ROW(i32)}, {CAST_ROW(i64)}, {CAST_ROW(u8)}},
+    .round = {[DT_f16] = cast_f32_f16, [DT_bf16] = cast_f32_bf16},
+    .widen = {[DT_f16] = widen_f16, [DT_bf16] = widen_bf16},
+    .narrow = {[DT_f16] = narrow_f16, [DT_bf16] = narrow_bf16},
+    .gather = {gather_8, gather_16, gather_32, gather_64},
+    .scatter = {scatter_8, scatter_16, scatter_32, scatter_64},
+    .fill = {fill_8, fill_16, fill_32, fill_64},
+    .pick = {pick_8, pick_16, pick_32, pick_64},
+    .turn = {turn_8, turn_16, turn_32, turn_64},
+    .index = {index_f32, index_f64, index_i32, index_i64, index_u8},
+    .rand = rand_tile,
+    .reduce = &ISA_NAME(kern_reduce_table),
+};

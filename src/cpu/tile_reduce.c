@@ -1,0 +1,330 @@
+/* tile_reduce.c: the reductions of the tile interpreter, in the orders of rules N2 and N3.
+ *
+ * ROW reduces whole rows. LONG reduces chunks of rows, each chunk of work one of them, and COL
+ * blocks of outer points; their results are partial and reduced again as a new row or column,
+ * by cpu_tile_finish where they were spread over chunks of work.
+ * Holds: partial results have the type of the accumulator: 16-bit floats are rounded once.
+ */
+#include <string.h>
+#include "base/mem.h"
+#include "cpu/tile_plan.h"
+
+enum { LANES_BYTES = KERN_LANES * 8 };
+
+/* COL: how many results of blocks each level of new blocks holds; level 0 takes elements. */
+typedef int64_t Filled[REDUCE_LEVELS];
+
+static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
+static size_t acc_bytes(const TileReduce *r) { return cpu_reg_bytes(r->acc); }
+
+static const ReduceFns *fold_of(const TilePlan *p, int op, Reg from)
+{
+    return &p->ops->reduce->fold[op - OP_sum][from];
+}
+
+int cpu_tile_reductions(TilePlan *p)
+{
+    const Kernel *k = p->kernel;
+    p->reduce = base_mem_zero((size_t)k->ninst + 1, sizeof *p->reduce);
+    if (!p->reduce) return SGL_ENOMEM;
+    for (int i = 0; i < k->ninst; i++) {
+        const KernInst *in = &k->inst[i];
+        if (in->code != KI_REDUCE) continue;
+        TileReduce *r = &p->reduce[p->nreduce++];
+        r->from = (uint8_t)cpu_reg(in->from);
+        r->dtype = in->dtype;
+        r->post = -1;
+        r->arg = in->op == OP_argmax || in->op == OP_argmin;
+        r->acc = r->from;
+        if (r->arg) {
+            r->best = &p->ops->reduce->arg[in->op - OP_argmax][r->from];
+        } else {
+            r->fold = fold_of(p, in->op, r->from);
+            r->acc = (uint8_t)r->fold->acc;
+            r->merge = fold_of(p, in->op, r->acc);
+        }
+    }
+    return SGL_OK;
+}
+
+/* Takes room of `count` results from *top: values first, then the indices of argmax. */
+static void take_room(const TileReduce *r, size_t count, size_t *top, size_t *value, size_t *index)
+{
+    *value = *top;
+    *index = *value + aligned(count * acc_bytes(r));
+    *top = *index + (r->arg ? aligned(count * sizeof(int32_t)) : 0);
+}
+
+void cpu_tile_accumulators(TilePlan *p)
+{
+    const bool column = p->kernel->mode == KERN_COL;
+    size_t count = column ? (size_t)(p->levels + 1) * (size_t)p->pre.width : KERN_LANES;
+    p->filled = p->scratch;
+    p->scratch += aligned((size_t)p->nreduce * sizeof(Filled));
+    size_t results = (size_t)p->blocks * (size_t)(column ? p->lanes : p->outer);
+    for (int i = 0; i < p->nreduce; i++) {
+        TileReduce *r = &p->reduce[i];
+        take_room(r, count, &p->scratch, &r->acc_value, &r->acc_index);
+        if (p->split) take_room(r, results, &p->partials, &r->partial, &r->partial_index);
+    }
+}
+
+/* One row of n elements that is no longer than a chunk. */
+static void reduce_row(const ReduceFns *fns, const void *v, int64_t n, void *out)
+{
+    _Alignas(64) char acc[LANES_BYTES];
+    if (n < KERN_LANES) {
+        fns->rows(out, v, 1, n);
+        return;
+    }
+    fns->init(acc, KERN_LANES);
+    fns->lanes(acc, v, n);
+    fns->fold(acc, out);
+}
+
+void cpu_reduce_row(Frame *f, const TileInst *t)
+{
+    const TileReduce *r = &f->plan->reduce[t->reduce];
+    const size_t row_bytes = (size_t)f->width * cpu_reg_bytes(r->from);
+    const size_t out_bytes = cpu_reg_bytes(t->reg);
+    const char *v = f->at[t->a];
+    char *out = f->at[t->dst];
+    if (!r->arg && f->width < KERN_LANES) {
+        r->fold->rows(out, v, f->points, f->width);
+        return;
+    }
+    for (int64_t p = 0; p < f->points; p++, v += row_bytes, out += out_bytes) {
+        if (r->arg) {
+            int64_t best;
+            r->best->init(&best, (int32_t *)(void *)out, 0, 1);
+            r->best->row(&best, (int32_t *)(void *)out, v, 0, f->width);
+        } else {
+            reduce_row(r->fold, v, f->width, out);
+        }
+    }
+}
+
+/* ---- LONG ---- */
+
+static char *acc_value(const Frame *f, const TileReduce *r, int level)
+{
+    return f->scratch + r->acc_value + (size_t)(level * f->plan->pre.width) * acc_bytes(r);
+}
+
+static int32_t *acc_index(const Frame *f, const TileReduce *r, int level)
+{
+    return (int32_t *)(void *)(f->scratch + r->acc_index) + level * f->plan->pre.width;
+}
+
+static void long_tile(Frame *f, const TileInst *t)
+{
+    const TileReduce *r = &f->plan->reduce[t->reduce];
+    if (r->arg)
+        r->best->row(acc_value(f, r, 0), acc_index(f, r, 0), f->at[t->a],
+                     (int32_t)f->start[SPAN_LANES], f->width);
+    else r->fold->lanes(acc_value(f, r, 0), f->at[t->a], f->width);
+}
+
+/* Chunk of work number `chunk` is one chunk of one row. */
+void cpu_long_run(Frame *f, int chunk, char *partials)
+{
+    const TilePlan *p = f->plan;
+    int64_t row = chunk / p->blocks, first = chunk % p->blocks * KERN_ROW_CHUNK;
+    int64_t end = p->lanes < first + KERN_ROW_CHUNK ? p->lanes : first + KERN_ROW_CHUNK;
+    f->reduce = long_tile;
+    cpu_frame_begin(f, &p->pre);
+    for (int i = 0; i < p->nreduce; i++) {
+        const TileReduce *r = &p->reduce[i];
+        if (r->arg) r->best->init(acc_value(f, r, 0), acc_index(f, r, 0), (int32_t)first, 1);
+        else r->fold->init(acc_value(f, r, 0), KERN_LANES);
+    }
+    for (int64_t lane = first; lane < end; lane += p->pre.width)
+        cpu_frame_tile(f, row, 1, lane, lane + p->pre.width < end ? p->pre.width : end - lane);
+    for (int i = 0; i < p->nreduce; i++) {
+        const TileReduce *r = &p->reduce[i];
+        char *out = partials + r->partial + (size_t)chunk * acc_bytes(r);
+        if (r->arg) {
+            memcpy(out, acc_value(f, r, 0), acc_bytes(r));
+            ((int32_t *)(void *)(partials + r->partial_index))[chunk] = *acc_index(f, r, 0);
+        } else {
+            r->fold->fold(acc_value(f, r, 0), out);
+        }
+    }
+}
+
+/* The n results of a row's chunks, as a new row; in place while it is longer than a chunk. */
+static void reduce_results(const TileReduce *r, char *v, int64_t n, void *out)
+{
+    const size_t bytes = acc_bytes(r);
+    while (n > KERN_ROW_CHUNK) {
+        int64_t blocks = 0;
+        for (int64_t first = 0; first < n; first += KERN_ROW_CHUNK, blocks++) {
+            int64_t len = n - first < KERN_ROW_CHUNK ? n - first : KERN_ROW_CHUNK;
+            _Alignas(64) char acc[LANES_BYTES];
+            r->merge->init(acc, KERN_LANES);
+            r->merge->lanes(acc, v + (size_t)first * bytes, len);
+            r->merge->fold(acc, v + (size_t)blocks * bytes);
+        }
+        n = blocks;
+    }
+    reduce_row(r->merge, v, n, out);
+}
+
+static void best_result(const TileReduce *r, char *v, int32_t *index, int64_t n, int32_t *out)
+{
+    for (int64_t i = 1; i < n; i++)
+        r->best->merge(v, index, v + (size_t)i * acc_bytes(r), index + i, 1);
+    *out = index[0];
+}
+
+void cpu_long_finish(Frame *f, char *partials)
+{
+    const TilePlan *p = f->plan;
+    cpu_frame_begin(f, &p->post);
+    for (int64_t row = 0; row < p->outer; row += p->post.points) {
+        int64_t rows = p->outer - row < p->post.points ? p->outer - row : p->post.points;
+        for (int i = 0; i < p->nreduce; i++) {
+            const TileReduce *r = &p->reduce[i];
+            if (r->post < 0) continue;
+            char *out = f->at[r->post];
+            for (int64_t j = 0; j < rows; j++) {
+                int64_t first = (row + j) * p->blocks;
+                char *v = partials + r->partial + (size_t)first * acc_bytes(r);
+                int32_t *index = (int32_t *)(void *)(partials + r->partial_index) + first;
+                if (r->arg) best_result(r, v, index, p->blocks, (int32_t *)(void *)out + j);
+                else reduce_results(r, v, p->blocks, out + (size_t)j * acc_bytes(r));
+            }
+            if (p->ops->round[r->dtype]) p->ops->round[r->dtype](out, out, NULL, NULL, rows);
+        }
+        cpu_frame_tile(f, row, rows, 0, 0);
+    }
+}
+
+/* ---- COL ---- */
+
+/* Reduces one more result into the level's block; a full block is a result of the next. */
+static void push(const Frame *f, const TileReduce *r, Filled filled, int level, const void *v,
+                 const int32_t *index)
+{
+    char *acc = acc_value(f, r, level);
+    int32_t *at = acc_index(f, r, level);
+    if (r->arg) {
+        if (filled[level] == 0) {
+            memcpy(acc, v, (size_t)f->width * acc_bytes(r));
+            memcpy(at, index, (size_t)f->width * sizeof *at);
+        } else {
+            r->best->merge(acc, at, v, index, f->width);
+        }
+    } else {
+        if (filled[level] == 0) r->merge->init(acc, f->width);
+        r->merge->column(acc, v, 1, f->width);
+    }
+    filled[level]++;
+    if (level < f->plan->levels && filled[level] == KERN_COL_BLOCK) {
+        filled[level] = 0;
+        push(f, r, filled, level + 1, acc, at);
+    }
+}
+
+/* Blocks left part full are results too. The last level then has the final one. */
+static void flush(const Frame *f, const TileReduce *r, Filled filled)
+{
+    for (int level = 1; level < f->plan->levels; level++)
+        if (filled[level] > 0)
+            push(f, r, filled, level + 1, acc_value(f, r, level), acc_index(f, r, level));
+}
+
+static void column_tile(Frame *f, const TileInst *t)
+{
+    const TileReduce *r = &f->plan->reduce[t->reduce];
+    if (r->arg)
+        r->best->column(acc_value(f, r, 0), acc_index(f, r, 0), f->at[t->a],
+                        (int32_t)f->start[SPAN_OUTER], f->points, f->width);
+    else r->fold->column(acc_value(f, r, 0), f->at[t->a], f->points, f->width);
+}
+
+/* Block number `block` for lanes [lane, lane + width) into level 0. */
+static void column_block(Frame *f, int64_t block, int64_t lane, int64_t width)
+{
+    const TilePlan *p = f->plan;
+    int64_t first = block * KERN_COL_BLOCK, step = p->pre.points;
+    int64_t end = p->outer < first + KERN_COL_BLOCK ? p->outer : first + KERN_COL_BLOCK;
+    for (int i = 0; i < p->nreduce; i++) {
+        const TileReduce *r = &p->reduce[i];
+        if (r->arg) r->best->init(acc_value(f, r, 0), acc_index(f, r, 0), (int32_t)first, width);
+        else r->fold->init(acc_value(f, r, 0), width);
+    }
+    for (int64_t point = first; point < end; point += step)
+        cpu_frame_tile(f, point, end - point < step ? end - point : step, lane, width);
+}
+
+static void keep_partial(const Frame *f, int64_t block, int64_t lane, char *partials)
+{
+    const TilePlan *p = f->plan;
+    for (int i = 0; i < p->nreduce; i++) {
+        const TileReduce *r = &p->reduce[i];
+        size_t at = (size_t)(block * p->lanes + lane);
+        memcpy(partials + r->partial + at * acc_bytes(r), acc_value(f, r, 0),
+               (size_t)f->width * acc_bytes(r));
+        if (r->arg)
+            memcpy(partials + r->partial_index + at * sizeof(int32_t), acc_index(f, r, 0),
+                   (size_t)f->width * sizeof(int32_t));
+    }
+}
+
+/* Runs `post` on lanes whose results stand in the last level. */
+static void column_post(Frame *f, int64_t lane, int64_t width)
+{
+    const TilePlan *p = f->plan;
+    cpu_frame_begin(f, &p->post);
+    for (int i = 0; i < p->nreduce; i++) {
+        const TileReduce *r = &p->reduce[i];
+        if (r->post < 0) continue;
+        char *v = acc_value(f, r, p->levels);
+        f->at[r->post] = r->arg ? (void *)acc_index(f, r, p->levels) : v;
+        if (p->ops->round[r->dtype]) p->ops->round[r->dtype](v, v, NULL, NULL, width);
+    }
+    cpu_frame_tile(f, 0, 1, lane, width);
+}
+
+/* Chunk of work number `chunk`: a piece of the lanes, and all blocks or some. */
+void cpu_column_run(Frame *f, int chunk, char *partials)
+{
+    const TilePlan *p = f->plan;
+    int64_t lane = chunk % p->pieces * p->pre.width, first = chunk / p->pieces * p->chunk_size;
+    int64_t width = p->lanes - lane < p->pre.width ? p->lanes - lane : p->pre.width;
+    int64_t end = first + p->chunk_size < p->blocks ? first + p->chunk_size : p->blocks;
+    Filled *filled = (Filled *)(void *)(f->scratch + p->filled);
+    memset(filled, 0, (size_t)p->nreduce * sizeof *filled);
+    f->reduce = column_tile;
+    cpu_frame_begin(f, &p->pre);
+    for (int64_t block = first; block < end; block++) {
+        column_block(f, block, lane, width);
+        if (p->split) keep_partial(f, block, lane, partials);
+        for (int i = 0; i < p->nreduce && !p->split && p->levels > 0; i++)
+            push(f, &p->reduce[i], filled[i], 1, acc_value(f, &p->reduce[i], 0),
+                 acc_index(f, &p->reduce[i], 0));
+    }
+    if (p->split) return;
+    for (int i = 0; i < p->nreduce; i++) flush(f, &p->reduce[i], filled[i]);
+    column_post(f, lane, width);
+}
+
+void cpu_column_finish(Frame *f, const char *partials)
+{
+    const TilePlan *p = f->plan;
+    for (int64_t lane = 0; lane < p->lanes; lane += p->pre.width) {
+        f->width = p->lanes - lane < p->pre.width ? p->lanes - lane : p->pre.width;
+        for (int i = 0; i < p->nreduce; i++) {
+            const TileReduce *r = &p->reduce[i];
+            Filled filled = {0};
+            for (int64_t block = 0; block < p->blocks; block++) {
+                size_t at = (size_t)(block * p->lanes + lane);
+                push(f, r, filled, 1, partials + r->partial + at * acc_bytes(r),
+                     (const int32_t *)(const void *)(partials + r->partial_index) + at);
+            }
+            flush(f, r, filled);
+        }
+        column_post(f, lane, f->width);
+    }
+}

@@ -1,0 +1,128 @@
+/* tables.c: the op table, the dtypes and the passes as Lua tables, and samples from an op's domain:
+ * what generated docs and specs are made of.
+ */
+#include <string.h>
+#include "tensor/tensor.h"
+#include "ir/eval.h"
+#include "pass/pass.h"
+
+static const char *const FAMILIES[] = {
+    [FAM_unary] = "unary",     [FAM_test] = "test",         [FAM_binary] = "binary",
+    [FAM_compare] = "compare", [FAM_select] = "select",     [FAM_leaf] = "leaf",
+    [FAM_cast] = "cast",       [FAM_movement] = "movement", [FAM_reduce] = "reduce",
+    [FAM_dot] = "dot",         [FAM_index] = "index",       [FAM_control] = "control",
+    [FAM_effect] = "effect",
+};
+
+static const char *const DOMAINS[] = {
+    [DOM_NONE] = "none",         [DOM_REAL] = "real",         [DOM_NONZERO] = "nonzero",
+    [DOM_POSITIVE] = "positive", [DOM_UNIT] = "unit",         [DOM_BROKEN] = "broken",
+    [DOM_APART] = "apart",       [DOM_SMALLINT] = "smallint", [DOM_ANYTHING] = "anything",
+    [DOM_INDEX] = "index",       [DOM_RNGSTATE] = "rngstate", NULL,
+};
+
+static void set_string(lua_State *L, const char *key, const char *value)
+{
+    lua_pushstring(L, value ? value : "");
+    lua_setfield(L, -2, key);
+}
+
+/* Classes of dtypes as a list of names. */
+static void push_classes(lua_State *L, int classes)
+{
+    static const struct {
+        int bit;
+        const char *name;
+    } CLASSES[] = {
+        {CLASS_BOOL, "bool"},
+        {CLASS_INT, "int"},
+        {CLASS_FLOAT, "float"},
+    };
+    lua_newtable(L);
+    for (size_t i = 0; i < sizeof CLASSES / sizeof *CLASSES; i++) {
+        if (!(classes & CLASSES[i].bit)) continue;
+        lua_pushstring(L, CLASSES[i].name);
+        lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    }
+}
+
+static void push_op(lua_State *L, const OpInfo *op)
+{
+    lua_createtable(L, 0, 9);
+    set_string(L, "name", op->name);
+    set_string(L, "family", FAMILIES[op->family]);
+    set_string(L, "attrs", op->attrs);
+    set_string(L, "domain", DOMAINS[op->domain]);
+    set_string(L, "onnx", op->onnx);
+    set_string(L, "doc", op->doc);
+    lua_pushinteger(L, op->inputs);
+    lua_setfield(L, -2, "inputs");
+    push_classes(L, op->types);
+    lua_setfield(L, -2, "types");
+    lua_pushboolean(L, op->grad != NULL);
+    lua_setfield(L, -2, "differentiable");
+}
+
+static int ops(lua_State *L)
+{
+    lua_createtable(L, OP_COUNT, 0);
+    for (int op = 0; op < OP_COUNT; op++) {
+        push_op(L, &OPS[op]);
+        lua_rawseti(L, -2, op + 1);
+    }
+    return 1;
+}
+
+static int dtypes(lua_State *L)
+{
+    lua_createtable(L, DT_COUNT, 0);
+    for (int t = 0; t < DT_COUNT; t++) {
+        const DtypeInfo *info = &DTYPES[t];
+        lua_createtable(L, 0, 3);
+        set_string(L, "name", info->name);
+        set_string(L, "class",
+                   info->class == CLASS_BOOL  ? "bool"
+                   : info->class == CLASS_INT ? "int"
+                                              : "float");
+        lua_pushinteger(L, (lua_Integer)info->bytes);
+        lua_setfield(L, -2, "bytes");
+        lua_rawseti(L, -2, t + 1);
+    }
+    return 1;
+}
+
+/* core.passes() -> list of {name, doc} in the order of the pipeline */
+static int passes(lua_State *L)
+{
+    lua_newtable(L);
+    for (const Pass *p = PASSES; p->name; p++) {
+        lua_createtable(L, 0, 2);
+        set_string(L, "name", p->name);
+        set_string(L, "doc", p->doc);
+        lua_rawseti(L, -2, p - PASSES + 1);
+    }
+    return 1;
+}
+
+/* core.sample(domain, seed, shape, dtype, bound?) */
+static int sample(lua_State *L)
+{
+    Host *h = bind_of(L);
+    int64_t dims[OP_MAX_RANK];
+    Domain domain = (Domain)luaL_checkoption(L, 1, NULL, DOMAINS);
+    lua_Integer seed = luaL_checkinteger(L, 2), bound = luaL_optinteger(L, 5, 1);
+    int rank = bind_check_dims(L, 3, "sample: the shape", dims);
+    Dtype dtype = bind_check_dtype(L, 4, DT_f32);
+    Storage *s = tensor_make(L, h, dtype, rank, dims)->storage;
+    RefArray a = {.dtype = dtype, .rank = rank, .count = s->count};
+    memcpy(a.dims, dims, rank * sizeof *dims);
+    a.at = bind_scratch(L, s->count, sizeof *a.at);
+    ir_domain_sample(domain, (uint64_t)seed, bound, &a);
+    for (int64_t i = 0; i < s->count; i++) ir_dtype_store(dtype, s->data, i, a.at[i]);
+    lua_pop(L, 1);
+    return 1;
+}
+
+const luaL_Reg MODULE_TABLES[] = {
+    {"ops", ops}, {"dtypes", dtypes}, {"passes", passes}, {"sample", sample}, {NULL, NULL},
+};

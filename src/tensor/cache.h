@@ -1,0 +1,24 @@
+/* cache.h: programs of captured functions, by way of the cache.
+ */
+#ifndef SGL_TENSOR_CACHE_H
+#define SGL_TENSOR_CACHE_H
+#include "exec/cache.h"
+#include "bind/host.h"
+
+/* What a program is of: the text of its graph, and values for the symbols in it. `graph` makes the
+ * graph to compile, which is taken, and is called only where the program is not there yet. */
+typedef struct CacheRecipe {
+    const Str *text;
+    const int64_t *value;
+    int nvalue;
+    Graph *(*graph)(const struct CacheRecipe *r);   /* NULL with the context's error set */
+    void *arg;
+} CacheRecipe;
+
+/* The text of a graph in which all that matters differs, messages too. SGL_ENOMEM. */
+int tensor_cache_text(const Graph *g, Str *out);
+/* NULL with the context's error set. The caller holds the entry. */
+CacheEntry *tensor_cache_captured(Host *h, const CacheRecipe *r);
+/* The program of an entry, made again if the cache had to free it; raises. */
+Program *tensor_cache_ready(lua_State *L, Host *h, CacheEntry *e);
+#endif

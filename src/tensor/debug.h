@@ -1,0 +1,11 @@
+/* debug.h: compiling as the host does it, with what the knob `debug` asks to see.
+ */
+#ifndef SGL_TENSOR_DEBUG_H
+#define SGL_TENSOR_DEBUG_H
+#include "bind/host.h"
+
+typedef struct Program Program;
+
+Program *tensor_compile(Host *h, Graph *g);    /* as exec_compile */
+int tensor_debug_watch(Host *h);               /* to be called when the knob may have changed */
+#endif

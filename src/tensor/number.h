@@ -1,0 +1,28 @@
+/* number.h: numbers of a step: those among its arguments, and what Lua's operators make of them.
+ *
+ * Each is a tensor that is weak: the f64 input that stands for an argument, or a result, f64 or
+ * i64. To the user it is a number: it has no methods and no fields, and its digits are Lua's.
+ */
+#ifndef SGL_TENSOR_NUMBER_H
+#define SGL_TENSOR_NUMBER_H
+#include "capture/capture.h"
+
+const Tensor *tensor_number_at(lua_State *L, Host *h, int arg); /* NULL: not such a number */
+const char *tensor_number_kind(const Tensor *t);                /* in words, for messages */
+/* CLASS_INT or CLASS_FLOAT; the program is then for arguments of these types only. */
+int tensor_number_class(Host *h, const Tensor *t);
+/* The number at `arg` in a dtype, as a constant has it. One that an integer dtype has no room for
+ * is an error of the run, in the name of `what`. */
+Node *tensor_number_cast(lua_State *L, Host *h, const char *what, int arg, Dtype to);
+/* Pushes what the operator of Lua gives for the numbers 1 …, one of which is such a number. */
+void tensor_number_operator(lua_State *L, Host *h, Op op);
+/* In a capture a symbolic size at `arg` becomes such a number. */
+void tensor_number_of_size(lua_State *L, Host *h, int arg);
+/* Breaks if the argument is such a number: `what`, done on it, needs its value. */
+void tensor_number_refuse(lua_State *L, Host *h, int arg, const char *what);
+
+/* Raises if the number on the top of the stack, the value of an argument, is not as it must be. */
+void tensor_number_check(lua_State *L, const NumberCheck *must);
+
+extern const luaL_Reg TENSOR_NUMBER[];
+#endif

@@ -1,0 +1,212 @@
+/* tensor.c: the life of tensor handles.
+ *
+ * Holds: a handle is in the host's ring from birth to death; its storage is a reference of its
+ *        own. Closing is final: a closed handle only answers that it is closed.
+ */
+#include <limits.h>
+#include <string.h>
+#include "capture/capture.h"
+#include "tensor/origin.h"
+#include "tensor/tensor.h"
+#include "tensor/trace.h"
+
+enum {
+    HINT_BYTES = 1 << 18, /* smaller amounts wait until they add up */
+    ALLOWED_KB = 1 << 15, /* garbage that is no reason to hurry */
+};
+
+void tensor_detach(Tensor *t)
+{
+    if (!t->trace) return;
+    t->prev->next = t->next;
+    t->next->prev = t->prev;
+    t->trace = NULL;
+    t->node = NULL;
+}
+
+static void drop_origin(Tensor *t)
+{
+    tensor_origin_unref(t->origin);
+    t->origin = NULL;
+}
+
+void tensor_bind(Tensor *t, Trace *tr, Node *n)
+{
+    Storage *known = tensor_trace_value(tr, n);
+    if (known) dev_storage_ref(known);
+    dev_storage_unref(t->storage);
+    tensor_detach(t);
+    drop_origin(t);
+    t->storage = known;
+    t->trace = tr;
+    t->node = n;
+    t->prev = tr->handles.prev;
+    t->next = &tr->handles;
+    t->prev->next = t->next->prev = t;
+}
+
+uint64_t tensor_id(void)
+{
+    static _Atomic uint64_t count;
+    return ++count;
+}
+
+void tensor_set(Tensor *t, Storage *s)
+{
+    dev_storage_unref(t->storage);
+    tensor_detach(t);
+    t->storage = s;
+    tensor_renew(t);
+    t->leaf = t->cut = false;
+}
+
+void tensor_renew(Tensor *t)
+{
+    drop_origin(t);
+    t->id = tensor_id();
+}
+
+static void tensor_end(Owned *o)
+{
+    Tensor *t = (Tensor *)o;
+    tensor_set(t, NULL);
+    t->life = TENSOR_CLOSED;
+}
+
+bool tensor_ids(const Host *h, Map *ids)
+{
+    for (const Owned *o = h->owned.next; o != &h->owned; o = o->next)
+        if (o->end == tensor_end && !base_map_set(ids, ((const Tensor *)o)->id, 1)) return false;
+    return true;
+}
+
+Tensor *tensor_new(lua_State *L, Host *h)
+{
+    Tensor *t = lua_newuserdatauv(L, sizeof *t, 0);
+    memset(t, 0, sizeof *t);
+    tensor_set(t, NULL);
+    t->born = t->id;
+    luaL_setmetatable(L, "sgl.tensor");
+    bind_own(h, &t->owned, tensor_end);
+    return t;
+}
+
+Tensor *tensor_make(lua_State *L, Host *h, Dtype dtype, int rank, const int64_t *dims)
+{
+    Tensor *t = tensor_new(L, h);
+    t->storage = dev_storage_new(h->cx, dtype, rank, dims);
+    if (!t->storage) bind_throw(L, h);
+    tensor_hint_memory(L, h);
+    return t;
+}
+
+Tensor *tensor_at(lua_State *L, Host *h, int arg)
+{
+    void *at = lua_touserdata(L, arg);
+    if (!at || !lua_getmetatable(L, arg)) return NULL;
+    bool is = lua_topointer(L, -1) == h->tensor_meta;
+    lua_pop(L, 1);
+    return is ? at : NULL;
+}
+
+static void check_alive(lua_State *L, const Tensor *t, const char *what)
+{
+    if (t->life == TENSOR_CLOSED)
+        bind_raise(L, SGL_ECLOSED, NULL, "%s: the tensor is closed", what);
+    if (t->life == TENSOR_ESCAPED)
+        bind_raise(L, SGL_ESTATE,
+                   "return the tensor from the step, or assign it to a tensor made outside",
+                   "%s: the tensor belongs to a captured step that is over", what);
+}
+
+Tensor *tensor_check(lua_State *L, Host *h, int arg, const char *what)
+{
+    Tensor *t = tensor_or_number(L, h, arg, what);
+    if (t->weak)
+        bind_raise(L, SGL_EARG, "sgl.tensor(n) makes a tensor of it",
+                   "%s: a tensor is needed, got %s", what, bind_kind(L, arg));
+    return t;
+}
+
+Tensor *tensor_or_number(lua_State *L, Host *h, int arg, const char *what)
+{
+    Tensor *t = tensor_at(L, h, arg);
+    if (t) {
+        check_alive(L, t, what);
+        return t;
+    }
+    const char *got = bind_kind(L, arg);
+    const char *hint = arg == 1 ? bind_colon_hint(L) : NULL;
+    bind_raise(L, SGL_EARG, hint, "%s: a tensor is needed, got %s", what, got);
+    return NULL;
+}
+
+Tensor **tensor_list(lua_State *L, Host *h, int arg, const char *what, int *n)
+{
+    *n = bind_check_list(L, arg, what);
+    Tensor **list = bind_scratch(L, *n, sizeof *list);
+    for (int i = 0; i < *n; i++) {
+        lua_rawgeti(L, arg, i + 1);
+        list[i] = tensor_at(L, h, -1);
+        if (!list[i])
+            bind_raise(L, SGL_EARG, NULL, "%s: element %d must be a tensor, got %s", what, i + 1,
+                       bind_kind(L, -1));
+        check_alive(L, list[i], what);
+        lua_pop(L, 1);
+    }
+    return list;
+}
+
+Shape tensor_shape(const Tensor *t)
+{
+    Shape s = {.dtype = t->node ? (Dtype)t->node->dtype : t->storage->dtype,
+               .rank = t->node ? t->node->rank : t->storage->rank};
+    memcpy(s.dims, t->node ? t->node->dims : t->storage->dims, s.rank * sizeof *s.dims);
+    return s;
+}
+
+/* Lua starts a new collection when its heap has doubled. Storage shall do the same: what was
+ * allocated counts as the share of Lua's heap that it is of all storage. So collecting costs a
+ * program with large tensors no more than one with small ones. */
+void tensor_hint_memory(lua_State *L, Host *h)
+{
+    int64_t live = dev_storage_live_bytes(), grown = live - h->hinted;
+    if (grown < 0) h->hinted = live;
+    if (grown < HINT_BYTES) return;
+    h->hinted = live;
+    if (!lua_gc(L, LUA_GCISRUNNING)) return;
+    int64_t all = live / 1024 > ALLOWED_KB ? live / 1024 : ALLOWED_KB;
+    int64_t share = grown / 1024 * lua_gc(L, LUA_GCCOUNT) / all;
+    lua_gc(L, LUA_GCSTEP, share < INT_MAX ? (int)share + 1 : INT_MAX);
+    h->hinted = dev_storage_live_bytes();
+}
+
+static int tensor_gc(lua_State *L)
+{
+    Tensor *t = lua_touserdata(L, 1);
+    bind_disown(&t->owned);
+    tensor_end(&t->owned);
+    return 0;
+}
+
+/* t:close(), once; leaving the scope of a <close> variable may follow. */
+static int tensor_close(lua_State *L)
+{
+    Host *h = bind_of(L);
+    const Tensor *t = tensor_check(L, h, 1, "close");
+    if (h->capture && !capture_made(h->capture, t))
+        return bind_raise(L, SGL_ESTATE, "close it after the step",
+                          "close: not inside sgl.compile, where the tensor was before");
+    return tensor_gc(L);
+}
+
+const luaL_Reg TENSOR_META[] = {
+    {"__gc", tensor_gc},
+    {"__close", tensor_gc},
+    {NULL, NULL},
+};
+
+const luaL_Reg TENSOR_METHODS[] = {
+    {"close", tensor_close},
+    {NULL, NULL},
+};

@@ -1,0 +1,454 @@
+/* guard.c: guards: recorded once, checked before each run, explained when one fails.
+ *
+ * Holds: a value is compared as its type and 64 bits, strings by address first. The anchor, the
+ *        userdata's value, is a list of all objects; a slot of it is known by the address.
+ *        Guards are sorted by container, so each container is fetched once. Histories come last,
+ *        in numbers too.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "watch/guard.h"
+#include "capture/history.h"
+#include "tensor/tensor.h"
+
+typedef struct Value {
+    int type;
+    uint64_t bits;
+} Value;
+
+typedef struct Guard {
+    uint8_t kind;
+    bool slow;          /* a field of an object with a version */
+    int container, key; /* slots of the anchor; the key of an upvalue is its number */
+    int value_slot;
+    Value value;
+} Guard;
+
+struct Guards {
+    Host *host;
+    Map slot_of; /* address of a container: slot; dropped when done */
+    Map known;   /* hash of a place: guard + 1; dropped when done */
+    VEC(Guard) fast, slow;
+    VEC(History *) histories;
+    int slots;
+    uint64_t version; /* of all objects when the slow ones were last found to hold */
+    uint64_t rules;   /* the host's when the capture began */
+    bool done;
+    bool wrote; /* the capture wrote to what was there before */
+};
+
+static const char CLASS[] = "sgl.guards";
+static const char VERSIONED; /* its address is the host's key in metatables of such objects */
+
+static int guards_gc(lua_State *L)
+{
+    Guards *g = lua_touserdata(L, 1);
+    base_map_free(&g->slot_of);
+    base_map_free(&g->known);
+    vec_free(&g->fast);
+    vec_free(&g->slow);
+    for (int i = 0; i < g->histories.n; i++) capture_history_free(g->histories.at[i]);
+    vec_free(&g->histories);
+    lua_pushnil(L); /* the anchor, if the capture failed before it was on */
+    lua_rawsetp(L, LUA_REGISTRYINDEX, g);
+    return 0;
+}
+
+static const luaL_Reg GUARDS_META[] = {{"__gc", guards_gc}, {NULL, NULL}};
+
+static Value value_at(lua_State *L, int i)
+{
+    Value v = {lua_type(L, i), 0};
+    if (v.type == LUA_TBOOLEAN) v.bits = (uint64_t)lua_toboolean(L, i);
+    else if (lua_isinteger(L, i)) v.bits = (uint64_t)lua_tointeger(L, i);
+    else if (v.type == LUA_TNUMBER) {
+        lua_Number n = lua_tonumber(L, i);
+        v.type = LUA_NUMTYPES; /* apart from integers: 1 and 1.0 print differently */
+        memcpy(&v.bits, &n, sizeof n);
+    } else if (v.type != LUA_TNIL) v.bits = (uintptr_t)lua_topointer(L, i);
+    return v;
+}
+
+static void no_memory(lua_State *L)
+{
+    bind_raise(L, SGL_ENOMEM, NULL, "out of memory for the guards of a step");
+}
+
+/* Pops a value into a new slot of the anchor list at `anchor`. */
+static int slot_new(lua_State *L, Guards *g, int anchor)
+{
+    lua_rawseti(L, anchor, ++g->slots);
+    return g->slots;
+}
+
+static int container_slot(lua_State *L, Guards *g, int anchor, int at)
+{
+    uint64_t slot, key = (uintptr_t)lua_topointer(L, at);
+    if (base_map_get(&g->slot_of, key, &slot)) return (int)slot;
+    lua_pushvalue(L, at);
+    slot = (uint64_t)slot_new(L, g, anchor);
+    if (!base_map_set(&g->slot_of, key, slot)) no_memory(L);
+    return (int)slot;
+}
+
+typedef struct Place {
+    uint64_t kind, id, type, bits;
+} Place;
+
+/* Is the place new? Two independent hashes stand for it, 128 bits together. */
+static bool place_new(lua_State *L, Guards *g, GuardKind kind, const void *id, Value key)
+{
+    Place p = {(uint64_t)kind, (uintptr_t)id, (uint64_t)key.type, key.bits};
+    uint64_t one = base_hash(1, &p, sizeof p), two = base_hash(2, &p, sizeof p) | 1, seen;
+    while (base_map_get(&g->known, one, &seen)) {
+        if (seen == two) return false;
+        one++;
+    }
+    if (!base_map_set(&g->known, one, two)) no_memory(L);
+    return true;
+}
+
+void watch_guard_add(lua_State *L, Guards *g, GuardKind kind, int at, const void *id, bool slow)
+{
+    int value = lua_gettop(L), key = value - 1;
+    at = lua_absindex(L, at);
+    if (!place_new(L, g, kind, id ? id : lua_topointer(L, at), value_at(L, key))) {
+        lua_settop(L, key - 1);
+        return;
+    }
+    luaL_checkstack(L, LUA_MINSTACK, "guards");
+    lua_rawgetp(L, LUA_REGISTRYINDEX, g);
+    int anchor = lua_gettop(L);
+    Guard q = {.kind = (uint8_t)kind, .slow = slow, .value = value_at(L, value)};
+    q.container = container_slot(L, g, anchor, at);
+    lua_pushvalue(L, key);
+    q.key = kind == GUARD_UPVALUE ? (int)lua_tointeger(L, key) : slot_new(L, g, anchor);
+    lua_settop(L, anchor);
+    lua_pushvalue(L, value);
+    q.value_slot = slot_new(L, g, anchor);
+    if (!(slow ? vec_push(&g->slow, q) : vec_push(&g->fast, q))) no_memory(L);
+    lua_settop(L, key - 1);
+}
+
+static void push_values(lua_State *L, Host *h, int at)
+{
+    const Tensor *t = tensor_at(L, h, at);
+    lua_pushinteger(L, t && t->life == TENSOR_ALIVE ? (lua_Integer)t->id : -1);
+}
+
+void watch_guard_values(lua_State *L, Guards *g, int at)
+{
+    at = lua_absindex(L, at);
+    lua_pushnil(L);
+    push_values(L, g->host, at);
+    watch_guard_add(L, g, GUARD_VALUES, at, NULL, false);
+}
+
+int watch_guards_count(const Guards *g) { return g->fast.n + g->slow.n; }
+
+bool watch_guards_history(Guards *g, History *r) { return vec_push(&g->histories, r); }
+
+History *watch_guards_history_at(const Guards *g, int i)
+{
+    return i < g->histories.n ? g->histories.at[i] : NULL;
+}
+
+int watch_guards_anchor(lua_State *L, Guards *g)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, g);
+    lua_insert(L, -2);
+    int slot = slot_new(L, g, lua_absindex(L, -2));
+    lua_pop(L, 1);
+    return slot;
+}
+
+static int by_container(const void *a, const void *b)
+{
+    const Guard *x = a, *y = b;
+    if (x->container != y->container) return x->container < y->container ? -1 : 1;
+    return x->value_slot < y->value_slot ? -1 : 1;
+}
+
+Guards *watch_guards_new(lua_State *L, Host *h)
+{
+    Guards *g = lua_newuserdatauv(L, sizeof *g, 1);
+    *g = (Guards){.host = h, .rules = h->rules};
+    bind_class(L, CLASS, GUARDS_META, NULL, 0);
+    lua_setmetatable(L, -2);
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, g);
+    lua_setiuservalue(L, -2, 1);
+    return g;
+}
+
+bool watch_push_fields(lua_State *L, int at)
+{
+    lua_pushvalue(L, at);
+    int t = lua_gettop(L);
+    if (!lua_getmetatable(L, t)) return false;
+    bool versioned = lua_rawgetp(L, -1, &VERSIONED) != LUA_TNIL;
+    if (versioned) {
+        lua_getfield(L, t + 1, "__index");
+        lua_replace(L, t);
+    }
+    lua_settop(L, t);
+    return versioned;
+}
+
+void watch_fields_touch(lua_State *L, int at)
+{
+    lua_getmetatable(L, at);
+    lua_rawgetp(L, -1, &VERSIONED);
+    ((Host *)lua_touserdata(L, -1))->version++;
+    lua_pop(L, 2);
+}
+
+/* ---- checking */
+
+static lua_Integer count_keys(lua_State *L, int t)
+{
+    lua_Integer n = 0;
+    for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) n++;
+    return n;
+}
+
+/* Pushes what is now at the guard's place; `container` holds the container. */
+static void push_now(lua_State *L, Host *h, const Guard *q, int anchor, int container)
+{
+    switch ((GuardKind)q->kind) {
+    case GUARD_FIELD:
+        lua_rawgeti(L, anchor, q->key);
+        lua_rawget(L, container);
+        return;
+    case GUARD_UPVALUE:
+        if (!lua_getupvalue(L, container, q->key)) lua_pushnil(L);
+        return;
+    case GUARD_LENGTH:
+        lua_pushinteger(L, (lua_Integer)lua_rawlen(L, container));
+        return;
+    case GUARD_META:
+        if (!lua_getmetatable(L, container)) lua_pushnil(L);
+        return;
+    case GUARD_KEYS:
+        lua_pushinteger(L, count_keys(L, container));
+        return;
+    case GUARD_VALUES:
+        push_values(L, h, container);
+    }
+}
+
+/* Is the value on the top the guard's? */
+static bool is_same(lua_State *L, const Guard *q, int anchor)
+{
+    Value v = value_at(L, -1);
+    if (v.type == q->value.type && v.bits == q->value.bits) return true;
+    if (v.type != LUA_TSTRING || q->value.type != LUA_TSTRING) return false;
+    lua_rawgeti(L, anchor, q->value_slot);
+    bool same = lua_rawequal(L, -1, -2);
+    lua_pop(L, 1);
+    return same;
+}
+
+/* Index of the first guard of a list that fails, or -1. Stack: anchor, container. */
+static int first_failing(lua_State *L, Host *h, const Guard *list, int n, int anchor)
+{
+    int container = anchor + 1, fetched = 0;
+    for (int i = 0; i < n; i++) {
+        const Guard *q = &list[i];
+        if (q->container != fetched) {
+            lua_rawgeti(L, anchor, q->container);
+            lua_replace(L, container);
+            fetched = q->container;
+        }
+        push_now(L, h, q, anchor, container);
+        if (!is_same(L, q, anchor)) return i;
+        lua_settop(L, container);
+    }
+    return -1;
+}
+
+/* Drops guards that fail already: of places that the step itself wrote to. The anchor is on the
+ * top; pops it. */
+static void drop_failing(lua_State *L, Guards *g)
+{
+    int top = lua_gettop(L) - 1, i;
+    lua_pushnil(L);
+    while ((i = first_failing(L, g->host, g->fast.at, g->fast.n, top + 1)) >= 0) {
+        for (; i + 1 < g->fast.n; i++) g->fast.at[i] = g->fast.at[i + 1];
+        g->fast.n--;
+        lua_settop(L, top + 2);
+    }
+    while ((i = first_failing(L, g->host, g->slow.at, g->slow.n, top + 1)) >= 0) {
+        for (; i + 1 < g->slow.n; i++) g->slow.at[i] = g->slow.at[i + 1];
+        g->slow.n--;
+        lua_settop(L, top + 2);
+    }
+    lua_settop(L, top);
+}
+
+void watch_guards_wrote(Guards *g) { g->wrote = true; }
+
+void watch_guards_done(lua_State *L, Guards *g, bool settle)
+{
+    if (g->fast.n) qsort(g->fast.at, (size_t)g->fast.n, sizeof *g->fast.at, by_container);
+    if (g->slow.n) qsort(g->slow.at, (size_t)g->slow.n, sizeof *g->slow.at, by_container);
+    if (settle) {
+        lua_rawgetp(L, LUA_REGISTRYINDEX, g);
+        drop_failing(L, g);
+    }
+    base_map_free(&g->slot_of);
+    base_map_free(&g->known);
+    g->done = true;
+    g->version = g->host->version;
+}
+
+/* core.guards_done(guards) -> did it write? Of a capture that broke. */
+static int guards_done(lua_State *L)
+{
+    Guards *g = luaL_checkudata(L, 1, CLASS);
+    if (!g->done) watch_guards_done(L, g, false);
+    lua_pushboolean(L, g->wrote);
+    return 1;
+}
+
+/* core.guards_settle(guards): of a step that runs as Lua. What it changes itself says nothing of
+ * whether it would break again. */
+static int guards_settle(lua_State *L)
+{
+    Guards *g = luaL_checkudata(L, 1, CLASS);
+    lua_getiuservalue(L, 1, 1);
+    drop_failing(L, g);
+    return 0;
+}
+
+/* Index of the first history that is another for a call with the arguments at 2, or -1. */
+static int other_history(lua_State *L, const Guards *g)
+{
+    for (int i = 0; i < g->histories.n; i++)
+        if (!capture_history_holds(L, g->host, g->histories.at[i], 2)) return i;
+    return -1;
+}
+
+/* core.guards_check(guards, arguments) -> nil, or the number of the first guard that fails. The
+ * version counts writes to all objects that have their fields behind; while it stands still, none
+ * changed. */
+static int guards_check(lua_State *L)
+{
+    Guards *g = lua_touserdata(L, 1);
+    lua_settop(L, 2);
+    lua_getiuservalue(L, 1, 1);
+    lua_pushnil(L);
+    int failing = first_failing(L, g->host, g->fast.at, g->fast.n, 3);
+    if (failing < 0 && g->version != g->host->version) {
+        failing = first_failing(L, g->host, g->slow.at, g->slow.n, 3);
+        if (failing < 0) g->version = g->host->version;
+        else failing += g->fast.n;
+    }
+    if (failing < 0) {
+        failing = other_history(L, g);
+        if (failing < 0 && g->rules == g->host->rules) return 0;
+        failing = watch_guards_count(g) + (failing < 0 ? g->histories.n : failing);
+    }
+    lua_pushinteger(L, failing + 1);
+    return 1;
+}
+
+/* ---- explaining */
+
+static const Guard *guard_at(const Guards *g, int i)
+{
+    return i < g->fast.n ? &g->fast.at[i] : &g->slow.at[i - g->fast.n];
+}
+
+static const char *const KIND_NAMES[] = {"field",     "upvalue", "length",
+                                         "metatable", "keys",    "values"};
+
+/* Puts the histories behind the guards in the list at 3; the anchor is at 2. */
+static void list_histories(lua_State *L, const Guards *g)
+{
+    for (int i = 0, n = watch_guards_count(g); i < g->histories.n; i++) {
+        lua_rawgeti(L, 2, capture_history_slot(g->histories.at[i]));
+        lua_newtable(L);
+        capture_history_put(L, g->host, g->histories.at[i], lua_gettop(L) - 1);
+        lua_rawseti(L, 3, n + i + 1);
+        lua_pop(L, 1);
+    }
+}
+
+/* core.guards_list(guards) -> list of { kind, container, key, name, value }; name is that of an
+ * upvalue. A history is { kind, position, by, through }: the gradient at that position by one
+ * tensor misses what another was before; each is a name or a tensor. The last is of the kind
+ * "rules" and has nothing else. */
+static int guards_list(lua_State *L)
+{
+    const Guards *g = luaL_checkudata(L, 1, CLASS);
+    lua_settop(L, 1);
+    lua_getiuservalue(L, 1, 1);
+    lua_createtable(L, watch_guards_count(g), 0);
+    for (int i = 0; i < watch_guards_count(g); i++) {
+        const Guard *q = guard_at(g, i);
+        lua_createtable(L, 0, 6);
+        lua_pushstring(L, KIND_NAMES[q->kind]);
+        lua_setfield(L, 4, "kind");
+        lua_rawgeti(L, 2, q->container);
+        if (q->kind == GUARD_UPVALUE) {
+            const char *name = lua_getupvalue(L, 5, q->key);
+            lua_settop(L, 5);
+            lua_pushstring(L, name ? name : "?");
+            lua_setfield(L, 4, "name");
+            lua_pushinteger(L, q->key);
+        } else {
+            lua_rawgeti(L, 2, q->key);
+        }
+        lua_setfield(L, 4, "key");
+        lua_setfield(L, 4, "container");
+        lua_rawgeti(L, 2, q->value_slot);
+        lua_setfield(L, 4, "value");
+        lua_rawseti(L, 3, i + 1);
+    }
+    list_histories(L, g);
+    lua_createtable(L, 0, 1);
+    lua_pushliteral(L, "rules");
+    lua_setfield(L, 4, "kind");
+    lua_rawseti(L, 3, watch_guards_count(g) + g->histories.n + 1);
+    return 1;
+}
+
+/* core.guards_now(guards, number) -> the value that is now at the place */
+static int guards_now(lua_State *L)
+{
+    const Guards *g = luaL_checkudata(L, 1, CLASS);
+    int i = (int)luaL_checkinteger(L, 2) - 1;
+    luaL_argcheck(L, i >= 0 && i < watch_guards_count(g), 2, "no such guard");
+    const Guard *q = guard_at(g, i);
+    lua_settop(L, 2);
+    lua_getiuservalue(L, 1, 1);
+    lua_rawgeti(L, 3, q->container);
+    push_now(L, g->host, q, 3, 4);
+    return 1;
+}
+
+/* core.touch(): an object with a version was written to */
+static int touch(lua_State *L)
+{
+    bind_of(L)->version++;
+    return 0;
+}
+
+/* core.versioned(meta): objects with this metatable have their fields in meta.__index, and each
+ * write to those is followed by core.touch. */
+static int versioned(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_pushlightuserdata(L, bind_of(L));
+    lua_rawsetp(L, 1, &VERSIONED);
+    return 0;
+}
+
+const luaL_Reg WATCH_GUARD[] = {
+    {"guards_check", guards_check},   {"guards_done", guards_done},
+    {"guards_settle", guards_settle}, {"guards_list", guards_list},
+    {"guards_now", guards_now},       {"touch", touch},
+    {"versioned", versioned},         {NULL, NULL},
+};

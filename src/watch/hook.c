@@ -1,0 +1,446 @@
+/* hook.c: setting the hook, its frames and constants, and the test that it sees what it should.
+ *
+ * Holds: the hook takes itself off where no capture is on: coroutines made inside keep it. The
+ *        hook and the allocator that were there before come back at the end.
+ */
+#include <string.h>
+#include "capture/capture.h"
+
+/* The head of Lua 5.4's CallInfo: the same from 5.4.0 to 5.4.8. */
+typedef struct CallHead {
+    void *function, *top;
+    struct CallHead *previous, *next;
+    const Instruction *saved;
+} CallHead;
+
+enum { MASK = LUA_MASKCOUNT | LUA_MASKCALL | LUA_MASKRET };
+enum { TAG_UPVALUE = LUA_NUMTYPES };
+
+static _Thread_local Watch *watching;
+
+Instruction watch_hook_instruction(const lua_Debug *ar)
+{
+    return ((const CallHead *)(const void *)ar->i_ci)->saved[-1];
+}
+
+/* ---- objects born inside: Lua names the type of what it allocates */
+
+static void *allocate(void *ud, void *at, size_t old, size_t new)
+{
+    Watch *w = ud;
+    void *p = w->alloc(w->alloc_data, at, old, new);
+    bool object = !at && p &&
+                  (old == LUA_TTABLE || old == LUA_TFUNCTION || old == TAG_UPVALUE ||
+                   old == LUA_TTHREAD || old == LUA_TUSERDATA);
+    if (object && !base_map_set(&w->fresh, (uintptr_t)p, w->born++)) w->failed = true;
+    return p;
+}
+
+/* ---- frames */
+
+static Frame *frame_new(Watch *w, const void *ci)
+{
+    uint64_t i;
+    if (!base_map_get(&w->frame_of, (uintptr_t)ci, &i)) {
+        Frame none = {0};
+        i = (uint64_t)w->frames.n;
+        if (!vec_push(&w->frames, none) || !base_map_set(&w->frame_of, (uintptr_t)ci, i)) {
+            w->failed = true;
+            return NULL;
+        }
+    }
+    w->last = ci;
+    w->last_frame = (int)i;
+    return &w->frames.at[i];
+}
+
+static void frame_enter(lua_State *L, lua_Debug *ar, Watch *w, bool tail)
+{
+    Frame *f = frame_new(w, ar->i_ci);
+    if (!f) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
+    lua_getinfo(L, "S", ar);
+    SrcPos at = tail ? f->tail : (SrcPos){NULL, 0};
+    *f = (Frame){.code = -1, .library = strncmp(ar->source, "=sgl/", 5) == 0, .tail = at};
+    w->entered = true;
+}
+
+/* A C function stands where another frame stood. */
+static void frame_forget_tail(Watch *w, const void *ci)
+{
+    uint64_t i;
+    if (base_map_get(&w->frame_of, (uintptr_t)ci, &i)) w->frames.at[i].tail.file = NULL;
+}
+
+Frame *watch_hook_frame(lua_State *L, lua_Debug *ar, Watch *w)
+{
+    uint64_t i;
+    if (w->last == ar->i_ci) return &w->frames.at[w->last_frame];
+    if (!base_map_get(&w->frame_of, (uintptr_t)ar->i_ci, &i)) {
+        frame_enter(L, ar, w, false);
+        w->entered = false;
+        return &w->frames.at[w->last_frame];
+    }
+    w->last = ar->i_ci;
+    w->last_frame = (int)i;
+    return &w->frames.at[i];
+}
+
+bool watch_tail_position(const lua_Debug *ar, SrcPos *out)
+{
+    uint64_t i;
+    const Watch *w = watching;
+    if (!w || !w->on || !base_map_get(&w->frame_of, (uintptr_t)ar->i_ci, &i)) return false;
+    *out = w->frames.at[i].tail;
+    return out->file != NULL;
+}
+
+Host *watch_watching(lua_State *L)
+{
+    const Watch *w = watching;
+    return w && w->on && lua_topointer(L, LUA_REGISTRYINDEX) == w->registry ? w->host : NULL;
+}
+
+void watch_unwind(lua_State *L)
+{
+    lua_Debug ar;
+    if (watch_watching(L) && lua_getstack(L, 0, &ar)) watching->unwinding = ar.i_ci;
+}
+
+/* Is an error caught inside the step, so that no handler from outside is called? */
+static bool is_protected(lua_State *L, const Watch *w)
+{
+    lua_Debug up;
+    const char *name;
+    for (int level = 1; lua_getstack(L, level, &up); level++) {
+        if (up.i_ci == w->base) return false;
+        lua_getinfo(L, "f", &up);
+        lua_CFunction c = lua_tocfunction(L, -1);
+        lua_pop(L, 1);
+        if (c && watch_purity_of(w->host, c, &name) == C_PROTECT) return true;
+    }
+    return true; /* another coroutine */
+}
+
+/* Functions that call only metamethods: what they seem to call with a text, handles an error. */
+static bool calls_nothing(const Watch *w, lua_CFunction c)
+{
+    static const bool CALLS[] = {[C_UNKNOWN] = true,
+                                 [C_GSUB] = true,
+                                 [C_PROTECT] = true,
+                                 [C_RESUME] = true,
+                                 [C_REQUIRE] = true};
+    const char *name;
+    Purity purity = watch_purity_of(w->host, c, &name);
+    return purity >= sizeof CALLS || !CALLS[purity];
+}
+
+/* Does the instruction of the frame below call what now runs? Its function then stands in the
+ * register that the instruction names, where the frame's own values end. */
+static bool is_called(lua_State *L, lua_Debug *below)
+{
+    enum { VM_CALL = 68, VM_TAILCALL = 69, VM_TFORCALL = 76, TFOR_FUNCTION = 4 };
+    Instruction i = watch_hook_instruction(below);
+    int op = (int)(i & 0x7f), reg = (int)(i >> 7 & 0xff);
+    if (op != VM_CALL && op != VM_TAILCALL && op != VM_TFORCALL) return false;
+    if (op == VM_TFORCALL) reg += TFOR_FUNCTION;
+    if (!lua_getlocal(L, below, reg + 1)) return true;
+    lua_pop(L, 1);
+    return false;
+}
+
+/* Is the function on the top, whose call event this is, a message handler from outside? Lua calls
+ * it at the place of the error, with the error alone; metamethods get two arguments or more. */
+static bool is_handler(lua_State *L, lua_Debug *ar, const Watch *w)
+{
+    lua_Debug below;
+    bool known = w->handler && lua_topointer(L, -1) == w->handler;
+    if (!known && !lua_iscfunction(L, -1)) return false;
+    lua_getinfo(L, "r", ar);
+    if ((!known && ar->ntransfer != 1) || !lua_getstack(L, 1, &below)) return false;
+    lua_getinfo(L, "f", &below);
+    lua_CFunction c = lua_tocfunction(L, -1);
+    lua_pop(L, 1);
+    if (c ? !known && (!lua_isstring(L, 1) || !calls_nothing(w, c)) : is_called(L, &below))
+        return false;
+    return !is_protected(L, w);
+}
+
+/* The handler of the innermost xpcall around the capture. */
+static const void *outer_handler(lua_State *L, const Host *h)
+{
+    lua_Debug up;
+    const char *name;
+    const void *handler = NULL;
+    for (int level = 0; lua_getstack(L, level, &up); level++) {
+        lua_getinfo(L, "f", &up);
+        lua_CFunction c = lua_tocfunction(L, -1);
+        lua_pop(L, 1);
+        if (!c || watch_purity_of(h, c, &name) != C_PROTECT) continue;
+        if (lua_getlocal(L, &up, 2)) {
+            if (!strcmp(name, "xpcall")) handler = lua_topointer(L, -1);
+            lua_pop(L, 1);
+        }
+        break;
+    }
+    return handler;
+}
+
+/* Does the frame stand above the one that raises? Once one does not, the error was caught. */
+static bool is_unwinding(Watch *w, const lua_Debug *ar)
+{
+    if (!w->unwinding) return false;
+    for (const CallHead *c = (const void *)ar->i_ci; c; c = c->previous)
+        if (c == w->unwinding) return true;
+    w->unwinding = NULL;
+    return false;
+}
+
+/* ---- constants: sizes in a dump are big-endian base 128, the top bit marks the last byte */
+
+enum { DUMP_HEAD = 4 + 1 + 1 + 6 + 3 + 8 + 8 };
+enum { K_FALSE = 0x01, K_TRUE = 0x11, K_INT = 0x03, K_FLOAT = 0x13, K_SHORT = 0x04, K_LONG = 0x14 };
+
+static size_t dump_size(const uint8_t **p)
+{
+    size_t n = 0;
+    do n = n << 7 | (**p & 0x7f);
+    while (!(*(*p)++ & 0x80));
+    return n;
+}
+
+static const uint8_t *skip_constant(const uint8_t *p)
+{
+    uint8_t type = *p++;
+    if (type == K_INT || type == K_FLOAT) return p + 8;
+    if (type != K_SHORT && type != K_LONG) return p;
+    size_t n = dump_size(&p);
+    return p + n - 1;
+}
+
+/* Where the code begins in a stripped dump, and how long it is. */
+static const uint8_t *dump_code(const uint8_t *p, size_t *n)
+{
+    p += DUMP_HEAD + 1;                        /* the number of upvalues */
+    for (int i = 0; i < 3; i++) dump_size(&p); /* no source; first and last line */
+    p += 3;                                    /* parameters, varargs, stack */
+    *n = dump_size(&p);
+    return p;
+}
+
+static int dump_write(lua_State *L, const void *p, size_t n, void *ud)
+{
+    (void)L;
+    base_str_add(ud, p, n);
+    return 0;
+}
+
+/* Takes the dump in s. */
+static bool code_read(Code *c, Str *s)
+{
+    size_t n;
+    const uint8_t *p = dump_code((const uint8_t *)s->at, &n);
+    p += n * sizeof(Instruction);
+    *c = (Code){.n = (int)dump_size(&p), .bytes = (uint8_t *)s->at};
+    c->at = base_mem_alloc(((size_t)c->n + 1) * sizeof *c->at);
+    for (int i = 0; c->at && i < c->n; i++, p = skip_constant(p))
+        c->at[i] = (uint32_t)(p - c->bytes);
+    return c->at != NULL;
+}
+
+/* Index of the constants of the function on the top of the stack, which is anchored. */
+static int code_of(lua_State *L, Watch *w, const void *first)
+{
+    uint64_t i;
+    if (first && base_map_get(&w->code_of, (uintptr_t)first, &i)) return (int)i;
+    Str s = {0};
+    Code c = {0};
+    if (lua_dump(L, dump_write, &s, 1) || s.failed || !code_read(&c, &s) ||
+        !vec_push(&w->codes, c)) {
+        base_mem_free(c.at);
+        base_str_free(&s);
+        return bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
+    }
+    i = (uint64_t)w->codes.n - 1;
+    if (first && !base_map_set(&w->code_of, (uintptr_t)first, i)) w->failed = true;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, w->guards);
+    lua_pushvalue(L, -2);
+    lua_rawsetp(L, -2, first ? first : (const void *)w);
+    lua_pop(L, 1);
+    return (int)i;
+}
+
+bool watch_hook_constant(lua_State *L, lua_Debug *ar, Watch *w, Frame *f, int i)
+{
+    if (f->code < 0) {
+        lua_getinfo(L, "f", ar);
+        f->code = code_of(L, w, f->first);
+        lua_pop(L, 1);
+    }
+    const Code *c = &w->codes.at[f->code];
+    if (i >= c->n) return false;
+    const uint8_t *p = c->bytes + c->at[i];
+    uint8_t type = *p++;
+    lua_Integer integer;
+    lua_Number number;
+    if (type == K_INT) {
+        memcpy(&integer, p, sizeof integer);
+        lua_pushinteger(L, integer);
+    } else if (type == K_FLOAT) {
+        memcpy(&number, p, sizeof number);
+        lua_pushnumber(L, number);
+    } else if (type == K_SHORT || type == K_LONG) {
+        size_t n = dump_size(&p);
+        lua_pushlstring(L, (const char *)p, n - 1);
+    } else if (type == K_TRUE || type == K_FALSE) {
+        lua_pushboolean(L, type == K_TRUE);
+    } else {
+        lua_pushnil(L);
+    }
+    return true;
+}
+
+/* ---- the hook */
+
+static void hook(lua_State *L, lua_Debug *ar)
+{
+    Watch *w = watching;
+    if (!w || !w->on || lua_topointer(L, LUA_REGISTRYINDEX) != w->registry) {
+        if (!w || !w->on) lua_sethook(L, NULL, 0, 0);
+        return;
+    }
+    if (is_unwinding(w, ar)) return;
+    if (ar->event == LUA_HOOKCOUNT) {
+        if (w->entered) {
+            Frame *f = watch_hook_frame(L, ar, w);
+            f->first = ((const CallHead *)(const void *)ar->i_ci)->saved - 1;
+            w->entered = false;
+        }
+        watch_hook_op(L, ar, w, watch_hook_instruction(ar));
+        return;
+    }
+    if (ar->event == LUA_HOOKRET) {
+        watch_hook_return(L, ar, w);
+        return;
+    }
+    int top = lua_gettop(L);
+    lua_getinfo(L, "f", ar);
+    bool native = lua_iscfunction(L, -1);
+    if (is_handler(L, ar, w)) {
+        w->unwinding = ar->i_ci;
+    } else if (native) {
+        frame_forget_tail(w, ar->i_ci);
+        watch_hook_call(L, ar, w);
+    }
+    lua_settop(L, top);
+    if (!native && !w->unwinding) frame_enter(L, ar, w, ar->event == LUA_HOOKTAILCALL);
+}
+
+void watch_hook_thread(lua_State *L, Watch *w, lua_State *thread)
+{
+    if (lua_gethook(thread) == hook) return;
+    lua_sethook(thread, hook, MASK, 1);
+    if (!vec_push(&w->threads, thread)) bind_raise(L, SGL_ENOMEM, NULL, "out of memory");
+}
+
+void watch_on(lua_State *L, Watch *w, Host *h, Guards *g, bool once)
+{
+    *w = (Watch){.host = h, .guards = g, .once = once, .outer = watching, .on = true};
+    w->registry = lua_topointer(L, LUA_REGISTRYINDEX);
+    lua_Debug ar;
+    if (lua_getstack(L, 0, &ar)) w->base = ar.i_ci;
+    w->handler = outer_handler(L, h);
+    w->alloc = lua_getallocf(L, &w->alloc_data);
+    w->old_hook = lua_gethook(L);
+    w->old_mask = lua_gethookmask(L);
+    w->old_count = lua_gethookcount(L);
+    watching = w;
+    lua_setallocf(L, allocate, w);
+    lua_sethook(L, hook, MASK, 1);
+}
+
+bool watch_lost(lua_State *L, const Watch *w)
+{
+    return w->on && (lua_gethook(L) != hook || lua_gethookcount(L) != 1);
+}
+
+void watch_off(lua_State *L, Watch *w)
+{
+    if (!w->on) return;
+    w->on = false;
+    watching = w->outer;
+    lua_setallocf(L, w->alloc, w->alloc_data);
+    if (lua_gethook(L) == hook || !lua_gethook(L))
+        lua_sethook(L, w->old_hook, w->old_mask, w->old_count);
+    for (int i = 0; i < w->threads.n; i++)
+        if (lua_gethook(w->threads.at[i]) == hook) lua_sethook(w->threads.at[i], NULL, 0, 0);
+}
+
+void watch_free(Watch *w)
+{
+    for (int i = 0; i < w->codes.n; i++) {
+        base_mem_free(w->codes.at[i].bytes);
+        base_mem_free(w->codes.at[i].at);
+    }
+    vec_free(&w->codes);
+    vec_free(&w->frames);
+    vec_free(&w->threads);
+    base_map_free(&w->fresh);
+    base_map_free(&w->internal);
+    base_map_free(&w->given);
+    base_map_free(&w->walked);
+    base_map_free(&w->frame_of);
+    base_map_free(&w->code_of);
+}
+
+/* ---- the test: the words seen must be an in-order part of the code that is dumped */
+
+enum { TEST_MOST = 64 };
+static _Thread_local struct {
+    Instruction seen[TEST_MOST];
+    int n;
+} test;
+
+static void test_hook(lua_State *L, lua_Debug *ar)
+{
+    (void)L;
+    if (test.n < TEST_MOST) test.seen[test.n++] = watch_hook_instruction(ar);
+}
+
+static bool test_passes(const Str *dump)
+{
+    size_t n, at = 0;
+    if (dump->failed || dump->n < DUMP_HEAD + 16) return false;
+    const uint8_t *code = dump_code((const uint8_t *)dump->at, &n);
+    if (n > TEST_MOST || test.n < 6) return false;
+    for (int i = 0; i < test.n; i++, at++) {
+        while (at < n &&
+               memcmp(code + at * sizeof(Instruction), &test.seen[i], sizeof(Instruction)) != 0)
+            at++;
+        if (at == n) return false;
+    }
+    return true;
+}
+
+int watch_hook_test(lua_State *L)
+{
+    static const char CHUNK[] = "local a, b = ... if a then b = not b end return b == 3";
+    lua_Hook old = lua_gethook(L);
+    int mask = lua_gethookmask(L), count = lua_gethookcount(L), top = lua_gettop(L);
+    Str dump = {0};
+    test.n = 0;
+    bool fine = LUA_VERSION_NUM == 504 && lua_version(L) == 504 &&
+                luaL_loadstring(L, CHUNK) == LUA_OK && lua_dump(L, dump_write, &dump, 1) == 0;
+    if (fine) {
+        lua_pushboolean(L, 1);
+        lua_pushboolean(L, 0);
+        lua_sethook(L, test_hook, LUA_MASKCOUNT, 1);
+        fine = lua_pcall(L, 2, 1, 0) == LUA_OK;
+        lua_sethook(L, old, mask, count);
+        fine = fine && test_passes(&dump);
+    }
+    base_str_free(&dump);
+    lua_settop(L, top);
+    if (fine) return 0;
+    return bind_raise(L, SGL_EUNSUP, "use the interpreter sgl, which brings its own Lua",
+                      "compile: this Lua (%s) is not laid out as capture needs it", LUA_RELEASE);
+}

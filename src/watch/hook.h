@@ -1,0 +1,108 @@
+/* hook.h: capture's view of the virtual machine: each instruction before it runs, calls, returns.
+ *
+ * The one private thing it relies on is the head of Lua's CallInfo, checked by watch_hook_test.
+ * User frames are watched: tensors taken for booleans, keys or values; writes to what was there
+ * before; calls whose result would be frozen; and what is read, as guards. Frames of the library
+ * are trusted in all but two things: reads and writes of tables that are not its own.
+ */
+#ifndef SGL_WATCH_HOOK_H
+#define SGL_WATCH_HOOK_H
+#include "bind/break.h"
+#include "watch/guard.h"
+#include "watch/purity.h"
+
+/* The constants of a function, taken from what lua_dump writes. */
+typedef struct Code {
+    int n;
+    uint8_t *bytes;
+    uint32_t *at; /* where constant i begins in bytes */
+} Code;
+
+typedef struct Frame {
+    const void *first; /* its first instruction seen: the same for all calls of a function */
+    int code;          /* index in codes, or -1 */
+    bool library;
+    SrcPos tail; /* where the user's tail call that became this frame stands */
+} Frame;
+
+typedef struct Watch {
+    Host *host;
+    Guards *guards;
+    const void *registry; /* of the Lua state */
+    struct Watch *outer;  /* of another state */
+    bool on, entered, failed, once;
+    lua_Alloc alloc;
+    void *alloc_data;
+    lua_Hook old_hook;
+    int old_mask, old_count;
+    Map fresh;             /* addresses of objects born since it began, with their numbers */
+    uint64_t born, since;  /* how many; those before number `since` are older than the block */
+    Map internal;          /* tables of the library */
+    Map given;             /* tables that stand for arguments: born inside, but not the step's */
+    Map walked;            /* tables whose keys were counted, and those read with all below */
+    Map frame_of, code_of; /* CallInfo: index in frames; first instruction: index in codes */
+    VEC(Frame) frames;
+    VEC(Code) codes;
+    VEC(lua_State *) threads; /* that were given the hook; anchored by the guards' list */
+    const void *base;         /* CallInfo of the capture itself */
+    const void *handler;      /* message handler set outside, by xpcall; NULL: not known */
+    const void *unwinding;    /* CallInfo of what raises an error: handlers run above it */
+    const void *last;         /* CallInfo of the last frame looked up, and its index */
+    int last_frame;
+} Watch;
+
+int watch_hook_test(lua_State *L); /* raises unless Lua is laid out as expected */
+void watch_on(lua_State *L, Watch *w, Host *h, Guards *g, bool once);
+void watch_off(lua_State *L, Watch *w); /* may be called again */
+void watch_free(Watch *w);
+bool watch_lost(lua_State *L, const Watch *w);
+/* Of a frame that a user's tail call became: where that stands. */
+bool watch_tail_position(const lua_Debug *ar, SrcPos *out);
+/* An error is about to be raised here: what message handlers then do is no part of the step. */
+void watch_unwind(lua_State *L);
+Host *watch_watching(lua_State *L); /* whose capture is on here; NULL: none */
+
+/* hook_op.c, hook_call.c */
+typedef uint32_t Instruction;
+void watch_hook_op(lua_State *L, lua_Debug *ar, Watch *w, Instruction i);
+void watch_hook_call(lua_State *L, lua_Debug *ar, Watch *w);
+void watch_hook_tables(lua_State *L, lua_Debug *ar, Watch *w, const Frame *f, Purity purity,
+                      const char *name);
+int watch_hook_refuse(lua_State *L, lua_Debug *ar, const Watch *w, Break reason, const char *name);
+void watch_hook_return(lua_State *L, lua_Debug *ar, Watch *w);
+Instruction watch_hook_instruction(const lua_Debug *ar);
+Frame *watch_hook_frame(lua_State *L, lua_Debug *ar, Watch *w);
+void watch_hook_thread(lua_State *L, Watch *w, lua_State *thread);
+bool watch_hook_constant(lua_State *L, lua_Debug *ar, Watch *w, Frame *f, int i);
+
+/* hook_read.c: tables that are read and written */
+/* What it breaks to change an object now: it is older than the step, or than the innermost block;
+ * BREAK_COUNT: nothing. */
+Break watch_change(const Watch *w, const void *p);
+bool watch_fresh(const Watch *w, const void *p);
+bool watch_old(lua_State *L, const Watch *w, const Frame *f, int at);
+/* The same, but with `once` it breaks nothing to change what is older than the step. */
+Break watch_once(const Watch *w, Break reason);
+void watch_own(lua_State *L, Watch *w, int table, int value); /* value: 0, the table itself */
+void watch_read(lua_State *L, Watch *w, const Frame *f, int at); /* the key on the top */
+void watch_upvalue(lua_State *L, Watch *w, int function, int index);
+void watch_length(lua_State *L, Watch *w, const Frame *f, int at);
+void watch_meta(lua_State *L, Watch *w, const Frame *f, int at);
+/* Is it a table, or has it a metatable? The library's own objects keep theirs. */
+bool watch_has_events(lua_State *L, int at);
+/* Which metamethod the value at `at` has for an event. */
+void watch_event(lua_State *L, Watch *w, const Frame *f, int at, const char *event);
+void watch_keys(lua_State *L, Watch *w, const Frame *f, int at);
+/* Keys and values, of the tables behind too. */
+void watch_table(lua_State *L, Watch *w, const Frame *f, int at);
+void watch_all(lua_State *L, Watch *w, const Frame *f, int at); /* and of those within */
+/* What it breaks to write to the table at `at` under the key on the top (nil: a new one). Unless it
+ * is a raw write, __newindex may send it on where the key is absent. */
+Break watch_write(lua_State *L, Watch *w, const Frame *f, int at, bool raw);
+bool watch_given(lua_State *L, const Watch *w, int at); /* stands for an argument? */
+/* Does one of two values stand for an argument, the other being from outside? What stands for an
+ * argument is another object than the argument itself. */
+bool watch_stand_in(lua_State *L, const Watch *w, int a, int b);
+/* A computed tensor of this capture, not an input? */
+const Tensor *watch_computed(lua_State *L, const Watch *w, int at);
+#endif

@@ -1,0 +1,326 @@
+/* hook_read.c: reads of tables and upvalues become guards, unless the object was born inside.
+ *
+ * The tables of the library are no user's: reading them in its own frames needs no guard. They are
+ * what its functions have as upvalues, and plain tables in those.
+ */
+#include <string.h>
+#include "capture/capture.h"
+
+bool watch_fresh(const Watch *w, const void *p)
+{
+    uint64_t number;
+    return base_map_get(&w->fresh, (uintptr_t)p, &number);
+}
+
+Break watch_change(const Watch *w, const void *p)
+{
+    uint64_t number;
+    if (!base_map_get(&w->fresh, (uintptr_t)p, &number)) return BREAK_WRITE;
+    return number < w->since ? BREAK_BLOCK : BREAK_COUNT;
+}
+
+static bool is_internal(const Watch *w, const void *p)
+{
+    uint64_t one;
+    return base_map_get(&w->internal, (uintptr_t)p, &one);
+}
+
+bool watch_old(lua_State *L, const Watch *w, const Frame *f, int at)
+{
+    if (lua_type(L, at) != LUA_TTABLE) return false;
+    const void *p = lua_topointer(L, at);
+    return !watch_fresh(w, p) && !(f && f->library && is_internal(w, p));
+}
+
+bool watch_given(lua_State *L, const Watch *w, int at)
+{
+    uint64_t one;
+    return lua_istable(L, at) && base_map_get(&w->given, (uintptr_t)lua_topointer(L, at), &one);
+}
+
+static bool is_mixed(lua_State *L, const Watch *w, int a, int b)
+{
+    const Capture *c = w->host->capture;
+    const Tensor *t = tensor_at(L, w->host, a), *u = tensor_at(L, w->host, b);
+    if (t && u) return capture_argument(c, t) && !capture_holds(c, u);
+    return watch_given(L, w, a) && watch_old(L, w, NULL, b);
+}
+
+bool watch_stand_in(lua_State *L, const Watch *w, int a, int b)
+{
+    return is_mixed(L, w, a, b) || is_mixed(L, w, b, a);
+}
+
+Break watch_once(const Watch *w, Break reason)
+{
+    if (reason != BREAK_WRITE || !w->once) return reason;
+    watch_guards_wrote(w->guards);
+    return BREAK_COUNT;
+}
+
+/* What a write to the table at `at` breaks. */
+static Break write_breaks(lua_State *L, const Watch *w, const Frame *f, int at)
+{
+    if (lua_type(L, at) != LUA_TTABLE) return BREAK_COUNT;
+    const void *p = lua_topointer(L, at);
+    if (watch_given(L, w, at)) return BREAK_WRITE;
+    if (f && f->library && is_internal(w, p)) return BREAK_COUNT;
+    return watch_once(w, watch_change(w, p));
+}
+
+static void mark_own(Watch *w, const void *p)
+{
+    if (!base_map_set(&w->internal, (uintptr_t)p, 1)) w->failed = true;
+}
+
+void watch_own(lua_State *L, Watch *w, int table, int value)
+{
+    if (lua_type(L, table) != LUA_TTABLE) return;
+    if (!value) {
+        mark_own(w, lua_topointer(L, table));
+        return;
+    }
+    if (lua_type(L, value) != LUA_TTABLE || !is_internal(w, lua_topointer(L, table))) return;
+    if (luaL_getmetafield(L, table, "__mode") != LUA_TNIL) lua_pop(L, 1);
+    else if (!lua_getmetatable(L, value)) mark_own(w, lua_topointer(L, value));
+    else lua_pop(L, 1);
+}
+
+const Tensor *watch_computed(lua_State *L, const Watch *w, int at)
+{
+    const Tensor *t = tensor_at(L, w->host, at);
+    bool computed = t && t->node && t->node->op != OP_input;
+    return computed && capture_holds(w->host->capture, t) ? t : NULL;
+}
+
+/* What was done with a table already: once is enough. */
+enum { KEYS_COUNTED = 1, ALL_READ = 2 };
+
+static bool is_first(Watch *w, const void *p, uint64_t what)
+{
+    uint64_t done = 0;
+    base_map_get(&w->walked, (uintptr_t)p, &done);
+    if (done & what) return false;
+    if (!base_map_set(&w->walked, (uintptr_t)p, done | what)) w->failed = true;
+    return true;
+}
+
+/* Guards a raw field of the table on the top. Pushes the value. */
+static void guard_field(lua_State *L, Watch *w, const Frame *f, int key, bool slow)
+{
+    int t = lua_gettop(L);
+    lua_pushvalue(L, key);
+    lua_rawget(L, t);
+    if (slow || watch_old(L, w, f, t)) {
+        lua_pushvalue(L, key);
+        lua_pushvalue(L, -2);
+        watch_guard_add(L, w->guards, GUARD_FIELD, t, NULL, slow);
+    } else if (f && f->library) {
+        watch_own(L, w, t, t + 1);
+    }
+}
+
+/* Replaces the table on the top, where a field is absent, by its __index; false: none. The
+ * metatable counts as read, except that of a table behind an object with a version. */
+static bool behind(lua_State *L, Watch *w, const Frame *f, bool slow)
+{
+    int t = lua_gettop(L), meta = t + 1;
+    if (!lua_getmetatable(L, t)) lua_pushnil(L);
+    if (!slow && watch_old(L, w, f, t)) {
+        lua_pushnil(L);
+        lua_pushvalue(L, meta);
+        watch_guard_add(L, w->guards, GUARD_META, t, NULL, false);
+    }
+    if (!lua_istable(L, meta)) return false;
+    lua_pushliteral(L, "__index");
+    lua_pushliteral(L, "__index");
+    lua_rawget(L, meta);
+    if (!slow && watch_old(L, w, f, meta)) {
+        lua_pushvalue(L, -2);
+        lua_pushvalue(L, -2);
+        watch_guard_add(L, w->guards, GUARD_FIELD, meta, NULL, false);
+    }
+    lua_replace(L, t);
+    lua_settop(L, t);
+    return lua_istable(L, t);
+}
+
+enum { MOST_TABLES = 32 };
+
+void watch_read(lua_State *L, Watch *w, const Frame *f, int at)
+{
+    int key = lua_gettop(L), t = key + 1;
+    luaL_checkstack(L, LUA_MINSTACK, "guards");
+    lua_pushvalue(L, at);
+    if (tensor_at(L, w->host, t)) {
+        tensor_push_methods(L);
+        lua_replace(L, t);
+    } else if (!lua_istable(L, t)) {
+        behind(L, w, f, false);
+    }
+    for (int i = 0; i < MOST_TABLES && lua_istable(L, t); i++) {
+        bool old = watch_old(L, w, f, t), slow = watch_push_fields(L, t);
+        lua_replace(L, t);
+        guard_field(L, w, f, key, slow && old);
+        bool found = !lua_isnil(L, -1);
+        lua_settop(L, t);
+        if (found || !behind(L, w, f, slow)) break;
+    }
+    lua_settop(L, key - 1);
+}
+
+void watch_upvalue(lua_State *L, Watch *w, int function, int index)
+{
+    const void *id = lua_upvalueid(L, function, index);
+    if (!id || watch_fresh(w, id)) return;
+    lua_pushinteger(L, index);
+    if (lua_getupvalue(L, function, index))
+        watch_guard_add(L, w->guards, GUARD_UPVALUE, function, id, false);
+    else lua_pop(L, 1);
+}
+
+void watch_length(lua_State *L, Watch *w, const Frame *f, int at)
+{
+    if (!watch_old(L, w, f, at)) return;
+    bool slow = watch_push_fields(L, at);
+    int t = lua_gettop(L);
+    lua_pushnil(L);
+    lua_pushinteger(L, (lua_Integer)lua_rawlen(L, t));
+    watch_guard_add(L, w->guards, GUARD_LENGTH, t, NULL, slow);
+    lua_settop(L, t - 1);
+}
+
+void watch_meta(lua_State *L, Watch *w, const Frame *f, int at)
+{
+    int top = lua_gettop(L);
+    if (!watch_old(L, w, f, at)) return;
+    if (!watch_push_fields(L, at)) {
+        int t = lua_gettop(L);
+        lua_pushnil(L);
+        if (!lua_getmetatable(L, t)) lua_pushnil(L);
+        watch_guard_add(L, w->guards, GUARD_META, t, NULL, false);
+    }
+    lua_settop(L, top);
+}
+
+/* Guards the metatable of the table on the top and its field for the event; replaces the table by
+ * that. The metatable of a type, of all numbers, say, is read as well: which it is the host's count
+ * of rules tells. Objects with a version have metatables of the library, which are for good. */
+static void handler(lua_State *L, Watch *w, const Frame *f, const char *event)
+{
+    int t = lua_gettop(L);
+    watch_meta(L, w, f, t);
+    bool versioned = watch_push_fields(L, t);
+    if (versioned || !lua_getmetatable(L, t)) {
+        lua_settop(L, t);
+        lua_pushnil(L);
+    } else {
+        int meta = lua_gettop(L);
+        lua_pushstring(L, event);
+        lua_pushvalue(L, -1);
+        lua_rawget(L, meta);
+        lua_pushvalue(L, -1);
+        lua_replace(L, t + 1);
+        if (watch_old(L, w, f, meta))
+            watch_guard_add(L, w->guards, GUARD_FIELD, meta, NULL, false);
+        lua_settop(L, t + 1);
+    }
+    lua_replace(L, t);
+}
+
+bool watch_has_events(lua_State *L, int at)
+{
+    if (lua_istable(L, at)) return true;
+    if (!lua_getmetatable(L, at)) return false;
+    bool own = lua_isuserdata(L, at) && bind_is_class(L, lua_gettop(L));
+    lua_pop(L, 1);
+    return !own;
+}
+
+/* A handler that is a table is called through its own __call, and so on. */
+void watch_event(lua_State *L, Watch *w, const Frame *f, int at, const char *event)
+{
+    int top = lua_gettop(L);
+    if (!watch_has_events(L, at)) return;
+    bool called = strcmp(event, "__newindex") != 0 && strcmp(event, "__metatable") != 0;
+    luaL_checkstack(L, LUA_MINSTACK, "guards");
+    lua_pushvalue(L, at);
+    for (int i = 0; i < MOST_TABLES && (!i || lua_istable(L, -1)); i++) {
+        handler(L, w, f, i ? "__call" : event);
+        if (!called) break;
+    }
+    lua_settop(L, top);
+}
+
+/* Guards the keys and values of the table at t, itself or behind an object with a version. */
+static void guard_entries(lua_State *L, Watch *w, int t, bool slow)
+{
+    lua_Integer n = 0;
+    for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1), n++) {
+        lua_pushvalue(L, -2);
+        lua_pushvalue(L, -2);
+        watch_guard_add(L, w->guards, GUARD_FIELD, t, NULL, slow);
+    }
+    lua_pushnil(L);
+    lua_pushinteger(L, n);
+    watch_guard_add(L, w->guards, GUARD_KEYS, t, NULL, slow);
+}
+
+void watch_keys(lua_State *L, Watch *w, const Frame *f, int at)
+{
+    if (!watch_old(L, w, f, at) || !is_first(w, lua_topointer(L, at), KEYS_COUNTED)) return;
+    bool slow = watch_push_fields(L, at);
+    int t = lua_gettop(L);
+    lua_Integer n = 0;
+    for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) n++;
+    lua_pushnil(L);
+    lua_pushinteger(L, n);
+    watch_guard_add(L, w->guards, GUARD_KEYS, t, NULL, slow);
+    lua_settop(L, t - 1);
+}
+
+void watch_table(lua_State *L, Watch *w, const Frame *f, int at)
+{
+    int t = lua_gettop(L) + 1;
+    luaL_checkstack(L, LUA_MINSTACK, "guards");
+    lua_pushvalue(L, at);
+    for (int i = 0; i < MOST_TABLES && lua_istable(L, t); i++) {
+        bool old = watch_old(L, w, f, t), slow = watch_push_fields(L, t);
+        lua_replace(L, t);
+        if (old) guard_entries(L, w, t, slow);
+        if (!behind(L, w, f, slow)) break;
+    }
+    lua_settop(L, t - 1);
+}
+
+void watch_all(lua_State *L, Watch *w, const Frame *f, int at)
+{
+    enum { MOST_DEPTH = 16 };
+    int top = lua_gettop(L);
+    if (!lua_checkstack(L, LUA_MINSTACK) || top > 8 * MOST_DEPTH + LUA_MINSTACK) return;
+    if (!watch_old(L, w, f, at) || !is_first(w, lua_topointer(L, at), ALL_READ)) return;
+    bool slow = watch_push_fields(L, at);
+    guard_entries(L, w, top + 1, slow);
+    for (lua_pushnil(L); lua_next(L, top + 1); lua_settop(L, top + 2))
+        if (lua_istable(L, top + 3)) watch_all(L, w, f, top + 3);
+    lua_settop(L, top);
+}
+
+Break watch_write(lua_State *L, Watch *w, const Frame *f, int at, bool raw)
+{
+    int key = lua_gettop(L), t = key + 1;
+    Break reason = BREAK_COUNT;
+    lua_pushvalue(L, at);
+    for (int i = 0; i < MOST_TABLES && lua_istable(L, t); i++) {
+        reason = write_breaks(L, w, f, t);
+        lua_pushvalue(L, key);
+        if (reason != BREAK_COUNT || raw) break;
+        if (!lua_isnil(L, key) && lua_rawget(L, t) != LUA_TNIL) break;
+        lua_settop(L, t);
+        watch_event(L, w, f, t, "__newindex");
+        if (luaL_getmetafield(L, t, "__newindex") == LUA_TNIL) break;
+        lua_replace(L, t);
+    }
+    lua_settop(L, key);
+    return reason;
+}

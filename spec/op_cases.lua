@@ -251,7 +251,7 @@ output %2 ""
 output %3 ""
 output %4 ""
 ]] },
-  size = {},   -- a static graph has none: spec/dynamic_spec.lua
+  size = {},   -- a static graph has none: spec/capture/dynamic_spec.lua
   rand = { [[
 graph
 input %0 state "rng" i64[2]

@@ -91,7 +91,7 @@ void bind_push_type(lua_State *L, const Shape *s); /* "f32[2, 3]" */
 /* The functions of sgl.core, by the file that holds them; core.c puts them together. */
 extern const luaL_Reg BIND_ERROR[], BIND_ARGS[], TENSOR_MAKE[], HOST_READ[], TENSOR_APPLY[],
     TENSOR_GRAD[], TENSOR_RNG[], CAPTURE_CAPTURE[], CAPTURE_CONTROL[], CAPTURE_EFFECT[], TENSOR_GRAPH[],
-    MODULE_INFO[], MODULE_TABLES[], MODULE_IO[], WATCH_GUARD[], BIND_BREAK[], MODULE_KNOBS[], BIND_EVENTS[],
+    MODULE_INFO[], MODULE_TABLES[], MODULE_IO[], MODULE_CSV[], WATCH_GUARD[], BIND_BREAK[], MODULE_KNOBS[], BIND_EVENTS[],
     TENSOR_CACHE[], TENSOR_DIM[], CAPTURE_RESULT[];
 extern const luaL_Reg TENSOR_META[], TENSOR_METHODS[], TENSOR_READ_METHODS[];
 void bind_open_error(lua_State *L); /* the host is on the top */

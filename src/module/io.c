@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "module/module.h"
 #include "base/file.h"
 #include "tensor/tensor.h"
 #include "io/csv.h"

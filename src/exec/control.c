@@ -10,6 +10,7 @@
 #include <string.h>
 #include "ir/attr.h"
 #include "ir/control.h"
+#include "ir/rebuild.h"
 
 typedef struct Block {
     const Graph *graph; /* borrowed from the steps' graph */

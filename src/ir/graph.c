@@ -7,7 +7,6 @@
  */
 #include <string.h>
 #include "ir/attr.h"
-#include "ir/control.h"
 
 Graph *ir_graph_new(Ctx *cx)
 {
@@ -184,22 +183,6 @@ Node *ir_node(Graph *g, Op op, int nin, Node *const *in, const int64_t *attr, in
     return node_place(g, &r, &s, key);
 }
 
-Node *ir_node_over(Graph *g, const Node *n, Node *const *in)
-{
-    const char *schema = OPS[n->op].attrs;
-    int64_t attr[ATTR_MAX_WORDS];
-    int at = 0;
-    AttrField f;
-    if (n->graph == g || !ir_is_control(n)) return ir_node(g, n->op, n->nin, in, n->attr, n->nattr);
-    memcpy(attr, n->attr, n->nattr * sizeof *attr);
-    for (; ir_attr_next(&schema, &f); at += ir_attr_words(f.kind, attr + at, n->nattr - at)) {
-        if (f.kind != 'G') continue;
-        attr[at] = ir_block_add(g, n->graph->blocks.at[attr[at]]);
-        if (attr[at] < 0) return NULL;
-    }
-    return ir_node(g, n->op, n->nin, in, attr, n->nattr);
-}
-
 static const char *name_kept(Graph *g, const char *name)
 {
     if (!name) name = "";
@@ -229,6 +212,14 @@ Node *ir_input(Graph *g, InputKind kind, const char *name, Dtype dtype, int rank
     Node *n = node_place(g, &r, &s, key);
     if (n) g->inputs.at[g->inputs.n++] = (GraphInput){n, kept, kind};
     return n;
+}
+
+int ir_input_name(Graph *g, const Node *input, const char *name)
+{
+    const char *kept = name_kept(g, name);
+    if (!kept) return SGL_ENOMEM;
+    g->inputs.at[input->attr[0]].name = kept;
+    return SGL_OK;
 }
 
 int ir_output(Graph *g, Node *n, const char *name)

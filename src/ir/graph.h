@@ -79,11 +79,10 @@ void ir_graph_free(Graph *g);                          /* one owner less; NULL i
 Node *ir_node(Graph *g, Op op, int nin, Node *const *in, const int64_t *attr, int nattr);
 /* The node that ir_node would give, if it is there already; NULL: it is not. */
 Node *ir_node_find(const Graph *g, Op op, int nin, Node *const *in, const int64_t *attr, int nattr);
-/* The same op and attributes over inputs in g, which may be another graph than n's: blocks go
- * along. Not for inputs. */
-Node *ir_node_over(Graph *g, const Node *n, Node *const *in);
 
 Node *ir_input(Graph *g, InputKind kind, const char *name, Dtype dtype, int rank, const Dim *dims);
+/* Another name for an input, of which no node depends. */
+int ir_input_name(Graph *g, const Node *input, const char *name);
 int ir_output(Graph *g, Node *n, const char *name);
 int ir_assign(Graph *g, Node *input, Node *value);     /* last one wins; same dtype and dims */
 int ir_effect(Graph *g, Node *last);                   /* i32[]; NULL is refused */

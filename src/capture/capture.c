@@ -6,6 +6,7 @@
  *        on as it was raised, with its traceback. Tensors born inside are dead afterwards.
  */
 #include <string.h>
+#include "tensor/args.h"
 #include "capture/capture.h"
 #include "bind/events.h"
 #include "capture/history.h"
@@ -27,6 +28,7 @@ void capture_off(lua_State *L, Capture *c)
     else watch_off(L, &c->watch);
     if (!c->outer) tell_end(c);
     c->host->capture = c->outer;
+    if (!c->outer) bind_events_hold(c->host, false);
     Tensor *ring = &c->trace.handles;
     while (ring->next != ring) {
         Tensor *t = ring->next;
@@ -226,7 +228,7 @@ int capture_draw(Capture *c) { return c->draws++; }
 static void take_sizes(lua_State *L, int dims, int i, Shape *s)
 {
     if (lua_istable(L, dims) && lua_rawgeti(L, dims, i) == LUA_TTABLE)
-        s->rank = bind_check_dims(L, lua_gettop(L), "capture: the dims", s->dims);
+        s->rank = tensor_check_dims(L, lua_gettop(L), "capture: the dims", s->dims);
     lua_settop(L, lua_istable(L, dims) ? -2 : -1);
 }
 
@@ -335,7 +337,7 @@ static void check_whole(lua_State *L, Capture *c)
         lua_error(L);
     }
     if (watch_lost(L, &c->watch))
-        bind_break(L, c->host, BREAK_HOOK, NULL, "the debug hook was replaced");
+        tensor_break(L, c->host, BREAK_HOOK, NULL, "the debug hook was replaced");
     if (c->watch.failed) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
 }
 
@@ -411,11 +413,12 @@ static int capture(lua_State *L)
     c->start = start;
     watch_begin(L, h, c);
     h->capture = c;
+    bind_events_hold(h, true);
     c->trace.graph->src = start.file ? base_src(h->cx, start.file, start.line) : bind_src(L, h);
     record(L, h, c, g);
     c->whole = true;
     capture_off(L, c);
-    bind_events_graph(L, h, c->trace.graph, ARGS);
+    capture_graph_told(L, h, c->trace.graph, ARGS);
     capture_program_push(L, h, c, STATES);
     lua_pushvalue(L, GUARDS);
     return 2;
@@ -436,6 +439,20 @@ static int capturing(lua_State *L)
 {
     lua_pushboolean(L, bind_of(L)->capture != NULL);
     return 1;
+}
+
+static void room_close(Host *h, void *state) { (void)h, (void)state; }
+
+void capture_open(lua_State *L, Host *h)
+{
+    static const luaL_Reg *const LISTS[] = {CAPTURE_CAPTURE, CAPTURE_CONTROL, CAPTURE_EFFECT,
+                                            CAPTURE_RESULT, CAPTURE_GRAPH_HOOK};
+    bind_room(L, h, ROOM_CAPTURE, sizeof(CaptureRoom), room_close);
+    bind_functions(L, LISTS, sizeof LISTS / sizeof *LISTS);
+    capture_program_class(L);
+    lua_getfield(L, -1, "__index");
+    lua_setfield(L, -3, "Program");
+    lua_pop(L, 1);
 }
 
 const luaL_Reg CAPTURE_CAPTURE[] = {

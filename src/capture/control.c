@@ -13,6 +13,7 @@
 #include "tensor/ops.h"
 #include "ir/build.h"
 #include "ir/control.h"
+#include "ir/rebuild.h"
 
 static void no_memory(lua_State *L, Host *h)
 {

@@ -16,18 +16,17 @@ enum { WORK_MIN = 40 * 1024 }; /* elements × instructions that pay for waking a
 typedef struct CpuOp {
     int (*run)(const CpuJob *j);
     size_t (*scratch)(const Step *s);
-    int views;
     bool adds;  /* f16 and bf16 are widened */
     int weight; /* work for an element of the largest view */
 } CpuOp;
 
 static const CpuOp CPU_OPS[] = {
-    [STEP_DOT] = {cpu_dot, cpu_dot_scratch, 2, true, 1},
-    [STEP_GATHER] = {cpu_gather, NULL, 2, false, 1},
-    [STEP_SCATTER] = {cpu_scatter, NULL, 3, true, 1},
-    [STEP_ARGSORT] = {cpu_argsort, cpu_argsort_scratch, 1, false, 16},
-    [STEP_CUMSUM] = {cpu_cumsum, NULL, 1, true, 1},
-    [STEP_FOLD] = {cpu_fold, NULL, 1, true, 1},
+    [STEP_DOT] = {cpu_dot, cpu_dot_scratch, true, 1},
+    [STEP_GATHER] = {cpu_gather, NULL, false, 1},
+    [STEP_SCATTER] = {cpu_scatter, NULL, true, 1},
+    [STEP_ARGSORT] = {cpu_argsort, cpu_argsort_scratch, false, 16},
+    [STEP_CUMSUM] = {cpu_cumsum, NULL, true, 1},
+    [STEP_FOLD] = {cpu_fold, NULL, true, 1},
 };
 
 typedef struct CpuStep {
@@ -68,7 +67,7 @@ static int64_t work_of(const Step *s)
 {
     const CpuOp *op = &CPU_OPS[s->kind];
     int64_t most = cpu_view_count(&s->out);
-    for (int i = 0; i < op->views; i++) {
+    for (int i = 0; i < STEPS[s->kind].views; i++) {
         int64_t n = cpu_view_count(&s->view[i]);
         if (n > most) most = n;
     }
@@ -102,7 +101,7 @@ static int prepare_step(Ctx *cx, CpuState *st, const Step *s, CpuStep *to)
     }
     const CpuOp *op = &CPU_OPS[s->kind];
     size_t wide = op->adds ? wide_size(&s->out) : 0;
-    for (int i = 0; op->adds && i < op->views; i++) wide += wide_size(&s->view[i]);
+    for (int i = 0; op->adds && i < STEPS[s->kind].views; i++) wide += wide_size(&s->view[i]);
     need(&st->wide_bytes, wide);
     if (op->scratch) need(&st->scratch_bytes, op->scratch(s));
     to->parallel = work_of(s) >= WORK_MIN;
@@ -208,7 +207,7 @@ static int run_op(Ctx *cx, CpuState *st, const Step *s, Pool *pool, void *const 
                 .pool = pool,
                 .scratch = st->scratch,
                 .scratch_bytes = st->scratch_bytes};
-    for (int i = 0; i < op->views; i++) {
+    for (int i = 0; i < STEPS[s->kind].views; i++) {
         const View *v = &s->view[i];
         j.x[i] = *v;
         j.in[i] = (char *)buffers[v->buffer] + (size_t)v->offset * DTYPES[v->dtype].bytes;

@@ -11,6 +11,7 @@
 #include "ir/attr.h"
 #include "ir/control.h"
 #include "dev/backend.h"
+#include "ir/rebuild.h"
 
 typedef struct Block {
     const Graph *graph; /* borrowed from the steps' graph */

@@ -11,7 +11,7 @@ static const char *const NAMES[BACKEND_STATES] = {
 };
 
 /* Every legal step; all others are errors. */
-static const BackendStep STEPS[] = {
+static const BackendStep MOVES[] = {
     {BACKEND_UNINITIALIZED, BACKEND_REGISTERING, "the engine starts, or it is enabled"},
     {BACKEND_REGISTERING, BACKEND_REGISTERED, "the machine is fit for it"},
     {BACKEND_REGISTERING, BACKEND_UNINITIALIZED, "the machine is not"},
@@ -26,7 +26,7 @@ static const BackendStep STEPS[] = {
 
 const BackendStep *exec_lifecycle_step(int i)
 {
-    return i >= 0 && i < (int)(sizeof STEPS / sizeof *STEPS) ? &STEPS[i] : NULL;
+    return i >= 0 && i < (int)(sizeof MOVES / sizeof *MOVES) ? &MOVES[i] : NULL;
 }
 
 const char *exec_state_name(BackendState s) { return NAMES[s]; }

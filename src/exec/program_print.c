@@ -11,25 +11,14 @@ static const char *const GROUP_NAMES[] = {
     [GROUP_DOT] = "dot",   [GROUP_INDEX] = "index",   [GROUP_ALIAS] = "alias",
     [GROUP_CALL] = "call",
 };
-static const char *const STEP_NAMES[] = {
-    [STEP_KERNEL] = "kernel",   [STEP_DOT] = "dot",         [STEP_GATHER] = "gather",
-    [STEP_SCATTER] = "scatter", [STEP_ARGSORT] = "argsort", [STEP_CUMSUM] = "cumsum",
-    [STEP_FOLD] = "fold",       [STEP_COPY] = "copy",       [STEP_CALL] = "call",
-};
 static const char *const PLACE_NAMES[] = {
     [BUF_ARENA] = "arena",
     [BUF_INPUT] = "input",
     [BUF_OUTPUT] = "output",
 };
-/* Views that a step reads. */
-static const int STEP_VIEWS[] = {
-    [STEP_DOT] = 2,    [STEP_GATHER] = 2, [STEP_SCATTER] = 3, [STEP_ARGSORT] = 1,
-    [STEP_CUMSUM] = 1, [STEP_FOLD] = 1,   [STEP_COPY] = 0,
-};
-
 const char *exec_step_name(const Step *s)
 {
-    return s->kind == STEP_KERNEL ? s->kernel->name : STEP_NAMES[s->kind];
+    return s->kind == STEP_KERNEL ? s->kernel->name : STEPS[s->kind].name;
 }
 
 static void put_nodes(const NodeVec *nodes, Str *out)
@@ -102,7 +91,7 @@ static void print_call(const Program *p, int step, Str *out)
 void exec_step_print(const Program *p, int step, Str *out)
 {
     const Step *s = &p->steps.at[step];
-    base_str_fmt(out, "step %d %s", step, STEP_NAMES[s->kind]);
+    base_str_fmt(out, "step %d %s", step, STEPS[s->kind].name);
     if (s->kind == STEP_KERNEL) {
         base_str_fmt(out, " %s", s->kernel->name);
         for (int i = 0; i < s->nargs; i++) base_str_fmt(out, " b%d", s->args[i]);
@@ -111,7 +100,7 @@ void exec_step_print(const Program *p, int step, Str *out)
     } else if (s->kind == STEP_COPY) {
         base_str_fmt(out, " b%d to b%d, %zu bytes", s->args[0], s->args[1], s->bytes);
     } else {
-        for (int i = 0; i < STEP_VIEWS[s->kind]; i++) put_view(&s->view[i], out);
+        for (int i = 0; i < STEPS[s->kind].views; i++) put_view(&s->view[i], out);
         base_str_put(out, " to");
         put_view(&s->out, out);
     }

@@ -45,54 +45,6 @@ Graph *ir_block_new(Ctx *cx, int n, Node *const *of)
     return NULL;
 }
 
-/* Copies of the marked nodes of the block, by id, into made. */
-static int splice(Graph *to, const Graph *block, Node *const *in, const uint8_t *mark, Node **made,
-                  Node **args)
-{
-    Src src = to->src;
-    int status = SGL_OK;
-    for (int id = 0; id < block->nodes.n && status == SGL_OK; id++) {
-        const Node *n = block->nodes.at[id];
-        if (!mark[id]) continue;
-        for (int i = 0; i < n->nin; i++) args[i] = made[n->in[i]->id];
-        to->src = n->src;
-        made[id] = n->op == OP_input ? in[n->attr[0]] : ir_node_over(to, n, args);
-        if (!made[id]) status = to->cx->err.code;
-    }
-    to->src = src;
-    return status;
-}
-
-static int most_inputs(const Graph *g)
-{
-    int most = 1;
-    for (int id = 0; id < g->nodes.n; id++)
-        if (g->nodes.at[id]->nin > most) most = g->nodes.at[id]->nin;
-    return most;
-}
-
-int ir_block_splice(Graph *to, const Graph *block, Node *const *in, const uint8_t *wanted,
-                    Node **out)
-{
-    size_t n = (size_t)block->nodes.n, outs = (size_t)block->outputs.n;
-    Node **made = base_mem_zero(n + (size_t)most_inputs(block) + outs, sizeof *made);
-    uint8_t *mark = base_mem_zero(n + 1, 1);
-    int status = made && mark ? SGL_OK : out_of_memory(to->cx);
-    if (status == SGL_OK) {
-        Node **roots = made + n + most_inputs(block);
-        int count = 0;
-        for (size_t k = 0; k < outs; k++)
-            if (!wanted || wanted[k]) roots[count++] = block->outputs.at[k].node;
-        ir_reachable(block, count, roots, mark);
-        status = splice(to, block, in, mark, made, made + n);
-    }
-    for (size_t k = 0; k < outs && status == SGL_OK; k++)
-        out[k] = made[block->outputs.at[k].node->id];
-    base_mem_free(made);
-    base_mem_free(mark);
-    return status;
-}
-
 static Control cond_of(const Node *n)
 {
     const Graph *then = n->graph->blocks.at[n->attr[0]];

@@ -23,10 +23,6 @@
 
 /* Adds a block, refers to it, and gives its number; equal blocks have one. Negative: no memory. */
 int ir_block_add(Graph *g, Graph *block);
-/* Nodes in `to` that compute the block's outputs from `in`: out[k] for output k, or for those that
- * `wanted` marks; inputs that these do not need may be NULL. */
-int ir_block_splice(Graph *to, const Graph *block, Node *const *in, const uint8_t *wanted,
-                    Node **out);
 /* A graph with inputs of the types of `of`, all arguments; NULL with the error set. */
 Graph *ir_block_new(Ctx *cx, int n, Node *const *of);
 

@@ -14,6 +14,7 @@
 #include "ir/check.h"
 #include "ir/control.h"
 #include "ir/grad.h"
+#include "ir/rebuild.h"
 
 typedef struct Reversal {
     Node *n;

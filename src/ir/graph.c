@@ -7,7 +7,6 @@
  */
 #include <string.h>
 #include "ir/attr.h"
-#include "ir/control.h"
 
 Graph *ir_graph_new(Ctx *cx)
 {
@@ -182,22 +181,6 @@ Node *ir_node(Graph *g, Op op, int nin, Node *const *in, const int64_t *attr, in
     Shape s;
     if (OPS[op].shape(g->cx, op, nin, in, attr, &s) < 0 || shape_check(g, op, &s) < 0) return NULL;
     return node_place(g, &r, &s, key);
-}
-
-Node *ir_node_over(Graph *g, const Node *n, Node *const *in)
-{
-    const char *schema = OPS[n->op].attrs;
-    int64_t attr[ATTR_MAX_WORDS];
-    int at = 0;
-    AttrField f;
-    if (n->graph == g || !ir_is_control(n)) return ir_node(g, n->op, n->nin, in, n->attr, n->nattr);
-    memcpy(attr, n->attr, n->nattr * sizeof *attr);
-    for (; ir_attr_next(&schema, &f); at += ir_attr_words(f.kind, attr + at, n->nattr - at)) {
-        if (f.kind != 'G') continue;
-        attr[at] = ir_block_add(g, n->graph->blocks.at[attr[at]]);
-        if (attr[at] < 0) return NULL;
-    }
-    return ir_node(g, n->op, n->nin, in, attr, n->nattr);
 }
 
 static const char *name_kept(Graph *g, const char *name)

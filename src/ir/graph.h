@@ -79,9 +79,6 @@ void ir_graph_free(Graph *g);                          /* one owner less; NULL i
 Node *ir_node(Graph *g, Op op, int nin, Node *const *in, const int64_t *attr, int nattr);
 /* The node that ir_node would give, if it is there already; NULL: it is not. */
 Node *ir_node_find(const Graph *g, Op op, int nin, Node *const *in, const int64_t *attr, int nattr);
-/* The same op and attributes over inputs in g, which may be another graph than n's: blocks go
- * along. Not for inputs. */
-Node *ir_node_over(Graph *g, const Node *n, Node *const *in);
 
 Node *ir_input(Graph *g, InputKind kind, const char *name, Dtype dtype, int rank, const Dim *dims);
 int ir_output(Graph *g, Node *n, const char *name);

@@ -103,32 +103,15 @@ static int push_step(const Schedule *s, const Node *n, Step step, StepVec *out)
     return rc == 0 && !vec_push(out, step) ? SGL_ENOMEM : rc;
 }
 
-static int lower_dot(const Schedule *s, int group, Arena *arena, StepVec *out)
-{
-    (void)arena;
-    return push_step(s, s->groups.at[group].outs.at[0], (Step){.kind = STEP_DOT}, out);
-}
-
-/* Which attributes of an index op say its axis and its flag; -1: none. */
-static const struct IndexOp {
-    int op;
-    StepKind kind;
-    int axis, flag;
-} INDEX_OPS[] = {
-    {OP_gather, STEP_GATHER, 0, -1},  {OP_scatter_add, STEP_SCATTER, 0, -1},
-    {OP_argsort, STEP_ARGSORT, 0, 1}, {OP_cumsum, STEP_CUMSUM, 0, 1},
-    {OP_fold, STEP_FOLD, -1, -1},
-};
-
-static int lower_index(const Schedule *s, int group, Arena *arena, StepVec *out)
+/* One node, whose kind of step the table knows. */
+static int lower_node(const Schedule *s, int group, Arena *arena, StepVec *out)
 {
     (void)arena;
     const Node *n = s->groups.at[group].outs.at[0];
-    const struct IndexOp *row = INDEX_OPS;
-    while (row->op != n->op) row++;
-    Step step = {.kind = row->kind};
-    step.axis = row->axis < 0 ? 0 : (int)ir_attr_int(n, row->axis);
-    step.flag = row->flag < 0 ? 0 : (int)ir_attr_int(n, row->flag);
+    Step step = {.kind = kern_step_of(n->op)};
+    const StepInfo *info = &STEPS[step.kind];
+    step.axis = info->axis < 0 ? 0 : (int)ir_attr_int(n, info->axis);
+    step.flag = info->flag < 0 ? 0 : (int)ir_attr_int(n, info->flag);
     return push_step(s, n, step, out);
 }
 
@@ -156,7 +139,7 @@ static int lower_alias(const Schedule *s, int group, Arena *arena, StepVec *out)
 typedef int (*GroupFn)(const Schedule *s, int group, Arena *arena, StepVec *out);
 static const GroupFn BY_KIND[] = {
     [GROUP_MAP] = lower_loops, [GROUP_REDUCE] = lower_loops, [GROUP_CONCAT] = lower_loops,
-    [GROUP_DOT] = lower_dot,   [GROUP_INDEX] = lower_index,  [GROUP_ALIAS] = lower_alias,
+    [GROUP_DOT] = lower_node,  [GROUP_INDEX] = lower_node,   [GROUP_ALIAS] = lower_alias,
     [GROUP_CALL] = lower_call,
 };
 

@@ -17,31 +17,44 @@ typedef struct View {
     int64_t extent[VIEW_MAX_RANK], stride[VIEW_MAX_RANK];
 } View;
 
+/* The kinds; step.def says of each what it does. */
 typedef enum StepKind {
-    STEP_KERNEL,   /* kernel over args[0 .. kernel->nargs) */
-    STEP_DOT,      /* out[b…, m, n] = a[b…, m, k] · b[b…, k, n]; same dtype; out contiguous */
-    STEP_GATHER,   /* view[0] = x, view[1] = index, out; axis */
-    STEP_SCATTER,  /* view[0] = x, view[1] = index, view[2] = updates, out; axis */
-    STEP_ARGSORT,  /* view[0] = x, out; axis, flag = descending */
-    STEP_CUMSUM,   /* view[0] = x, out; axis, flag = reverse */
-    STEP_FOLD,     /* view[0] = x, out; node's attributes */
-    STEP_COPY,     /* bytes of args[0] to args[1] */
-    STEP_CALL      /* not a backend's: a control node or an effect; args: its inputs, then its
-                      results by `out`, -1 where one is not needed */
+#define STEP(kind, name, views, uses, op, axis, flag, fails, doc) STEP_##kind,
+#include "kern/step.def"
+#undef STEP
+    STEP_KINDS
 } StepKind;
+
+typedef struct StepInfo {
+    const char *name;
+    int views;                /* how many of view[] it reads */
+    int uses;                 /* kern_step_use alone */
+    int op;                   /* the op it runs; OP_COUNT: none of its own */
+    int axis, flag;           /* which attributes of the op are these; -1: none */
+    bool fails;               /* by the values it meets, such as an index out of range */
+} StepInfo;
+extern const StepInfo STEPS[STEP_KINDS];
 
 typedef struct Step {
     StepKind kind;
     const Kernel *kernel;
     int nargs;
     const int *args;
-    View view[3], out;        /* all but KERNEL, COPY, CALL; operands contiguous but for DOT */
+    View view[3], out;        /* where the kind has views; operands contiguous but for DOT */
     int axis, flag;
     size_t bytes;             /* COPY */
+    int stream, event;        /* where it runs (0: in order); RECORD, WAIT: which event */
     const Node *node;         /* for messages: the op and the user's position */
 } Step;
 
 typedef VEC(Step) StepVec;
+
+/* The i-th buffer that the step uses, and how; false: there are no more. A buffer is -1 where a
+ * CALL needs none. */
+typedef struct StepUse { int buffer; bool reads, writes; } StepUse;
+bool kern_step_use(const Step *s, int i, StepUse *use);
+/* The kind of the steps that run the op, or STEP_KINDS. */
+StepKind kern_step_of(int op);
 /* Lowers group number `group`; appends its steps. */
 int kern_lower(const Schedule *s, int group, Arena *arena, StepVec *out);
 /* Steps with equal kernels get one: a block that is repeated has one body, compiled once.

@@ -8,6 +8,7 @@
  * Holds: the condition of a loop stays; a control node keeps at least one input.
  */
 #include "ir/build.h"
+#include "ir/rebuild.h"
 #include "pass/simplify.h"
 
 enum { GONE = -1 };

@@ -5,6 +5,7 @@
  * the schema is an error.
  */
 #include <string.h>
+#include "tensor/args.h"
 #include "tensor/dim.h"
 #include "tensor/number.h"
 #include "tensor/ops.h"
@@ -90,7 +91,7 @@ static void read_axes(Reader *r, const AttrField *f, int at)
     int n = lua_isnil(r->L, at) ? r->x->rank : list_length(r, f, at);
     for (int i = 0; i < n; i++) {
         lua_Integer axis = i + 1;
-        if (!lua_isnil(r->L, at)) axis = bind_check_item(r->L, at, i + 1, what(r, f));
+        if (!lua_isnil(r->L, at)) axis = tensor_check_item(r->L, at, i + 1, what(r, f));
         axes[i] = bind_check_axis(r->L, OPS[r->op].name, axis, r->x);
         for (int j = 0; j < i; j++)
             if (axes[j] == axes[i])
@@ -105,7 +106,7 @@ static void read_ints(Reader *r, const AttrField *f, int at)
     int64_t items[OP_MAX_RANK];
     int n = lua_isnil(r->L, at) ? r->length : list_length(r, f, at);
     for (int i = 0; i < n; i++)
-        items[i] = lua_isnil(r->L, at) ? 1 : bind_check_item(r->L, at, i + 1, what(r, f));
+        items[i] = lua_isnil(r->L, at) ? 1 : tensor_check_item(r->L, at, i + 1, what(r, f));
     ir_attr_put_list(r->out, n, items);
 }
 

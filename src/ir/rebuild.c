@@ -1,0 +1,233 @@
+/* rebuild.c: see rebuild.h.
+ *
+ * Holds: a graph that is added to is left with the source, region and origin it had.
+ */
+#include <string.h>
+#include "ir/attr.h"
+#include "ir/control.h"
+#include "ir/print.h"
+#include "ir/rebuild.h"
+
+static int out_of_memory(const Rebuild *rb)
+{
+    return base_fail(rb->from->cx, SGL_ENOMEM, "out of memory for a graph");
+}
+
+/* A builder returns NULL only after it recorded why. */
+static int failure(const Rebuild *rb)
+{
+    int code = rb->from->cx->err.code;
+    return code ? code : SGL_EINTERN;
+}
+
+/* ---- nodes */
+
+Node *ir_node_over(Graph *g, const Node *n, Node *const *in)
+{
+    const char *schema = OPS[n->op].attrs;
+    int64_t attr[ATTR_MAX_WORDS];
+    int at = 0;
+    AttrField f;
+    if (n->graph == g || !ir_is_control(n)) return ir_node(g, n->op, n->nin, in, n->attr, n->nattr);
+    memcpy(attr, n->attr, n->nattr * sizeof *attr);
+    for (; ir_attr_next(&schema, &f); at += ir_attr_words(f.kind, attr + at, n->nattr - at)) {
+        if (f.kind != 'G') continue;
+        attr[at] = ir_block_add(g, n->graph->blocks.at[attr[at]]);
+        if (attr[at] < 0) return NULL;
+    }
+    return ir_node(g, n->op, n->nin, in, attr, n->nattr);
+}
+
+Node *ir_rebuild_input(Rebuild *rb, const Node *n, const Dim *dims)
+{
+    const GraphInput *input = &rb->from->inputs.at[n->attr[0]];
+    return ir_input(rb->to, input->kind, input->name, (Dtype)n->dtype, n->rank, dims);
+}
+
+Node *ir_rebuild_same(Rebuild *rb, const Node *n, Node **in)
+{
+    return n->op == OP_input ? ir_rebuild_input(rb, n, n->dims) : ir_node_over(rb->to, n, in);
+}
+
+/* Where the new node stands, and what it came from. */
+static void stand(const Rebuild *rb, const Node *n)
+{
+    rb->to->src = n->src;
+    rb->to->region = rb->region[n->region];
+    if (rb->origin != ORIGIN_GIVEN) rb->to->origin = rb->origin == ORIGIN_NODE ? n : n->origin;
+}
+
+static int most_inputs(const Graph *g)
+{
+    int most = 1;
+    for (int id = 0; id < g->nodes.n; id++)
+        if (g->nodes.at[id]->nin > most) most = g->nodes.at[id]->nin;
+    for (int r = 0; r < g->regions.n; r++)
+        if (g->regions.at[r].nin > most) most = g->regions.at[r].nin;
+    return most;
+}
+
+static int make_nodes(Rebuild *rb, bool inputs_only, Node **in)
+{
+    Remake remake = rb->remake ? rb->remake : ir_rebuild_same;
+    for (int id = 0; id < rb->from->nodes.n; id++) {
+        const Node *n = rb->from->nodes.at[id];
+        if ((rb->nodes && !rb->nodes[id]) || rb->made[id]) continue;
+        if (inputs_only && n->op != OP_input) continue;
+        for (int i = 0; i < n->nin; i++) in[i] = rb->made[n->in[i]->id];
+        stand(rb, n);
+        rb->made[id] = remake(rb, n, in);
+        if (!rb->made[id]) return failure(rb);
+    }
+    return SGL_OK;
+}
+
+/* ---- regions */
+
+static bool stays(const Rebuild *rb, int r) { return !rb->regions || rb->regions[r]; }
+
+static int begin_regions(Rebuild *rb)
+{
+    Graph *to = rb->to;
+    rb->region[0] = to->region;
+    for (int r = 1; r < rb->from->regions.n; r++) {
+        const Region *old = &rb->from->regions.at[r];
+        rb->region[r] = rb->region[old->parent];
+        if (!stays(rb, r)) continue;
+        to->src = old->src;
+        to->region = rb->region[old->parent];
+        rb->region[r] = ir_region_begin(to, old->name, 0, NULL);
+        if (!rb->region[r]) return failure(rb);
+    }
+    return SGL_OK;
+}
+
+/* What regions were called on and gave, as far as it was made. */
+static int fill_regions(Rebuild *rb, Node **in)
+{
+    int status = SGL_OK;
+    for (int r = 1; r < rb->from->regions.n && status == SGL_OK; r++) {
+        const Region *old = &rb->from->regions.at[r];
+        int n = 0;
+        if (!stays(rb, r)) continue;
+        for (int i = 0; i < old->nin; i++)
+            if (old->in[i] && rb->made[old->in[i]->id]) in[n++] = rb->made[old->in[i]->id];
+        Node *out = old->out ? rb->made[old->out->id] : NULL;
+        status = ir_region_fill(rb->to, rb->region[r], n, in, out);
+    }
+    return status;
+}
+
+/* In a whole graph the inputs come first, as in its text. */
+static int rebuild(Rebuild *rb, bool inputs_first)
+{
+    Graph *to = rb->to;
+    Src src = to->src;
+    uint32_t region = to->region;
+    const Node *origin = to->origin;
+    Node **in = base_mem_alloc((size_t)most_inputs(rb->from) * sizeof *in);
+    rb->made = base_mem_zero((size_t)rb->from->nodes.n + 1, sizeof *rb->made);
+    rb->region = base_mem_zero((size_t)rb->from->regions.n, sizeof *rb->region);
+    int status = in && rb->made && rb->region ? begin_regions(rb) : out_of_memory(rb);
+    if (status == SGL_OK && inputs_first) status = make_nodes(rb, true, in);
+    if (status == SGL_OK) status = make_nodes(rb, false, in);
+    if (status == SGL_OK) status = fill_regions(rb, in);
+    to->src = src;
+    to->region = region;
+    to->origin = origin;
+    base_mem_free(in);
+    return status;
+}
+
+int ir_rebuild_nodes(Rebuild *rb) { return rebuild(rb, false); }
+
+void ir_rebuild_end(Rebuild *rb)
+{
+    base_mem_free(rb->made);
+    base_mem_free(rb->region);
+    rb->made = NULL;
+    rb->region = NULL;
+}
+
+/* ---- whole graphs */
+
+static int make_ends(const Rebuild *rb)
+{
+    const Graph *from = rb->from;
+    int status = SGL_OK;
+    for (int i = 0; i < from->outputs.n && status == SGL_OK; i++) {
+        const GraphOutput *out = &from->outputs.at[i];
+        status = ir_output(rb->to, rb->made[out->node->id], out->name);
+    }
+    for (int i = 0; i < from->assigns.n && status == SGL_OK; i++) {
+        const GraphAssign *a = &from->assigns.at[i];
+        Node *input = rb->made[from->inputs.at[a->input].node->id];
+        status = ir_assign(rb->to, input, rb->made[a->value->id]);
+    }
+    if (from->effect && status == SGL_OK) status = ir_effect(rb->to, rb->made[from->effect->id]);
+    return status;
+}
+
+Graph *ir_rebuild_graph(Rebuild *rb)
+{
+    int status = rb->to ? rebuild(rb, true) : failure(rb);
+    if (status == SGL_OK) status = make_ends(rb);
+    ir_rebuild_end(rb);
+    if (status == SGL_OK) return rb->to;
+    ir_graph_free(rb->to);
+    rb->to = NULL;
+    return NULL;
+}
+
+Graph *ir_rebuild_live(const Graph *from, Remake remake, RebuildOrigin origin, void *arg)
+{
+    Graph *to = ir_graph_new(from->cx), *made = NULL;
+    Live live = {0};
+    if (to && ir_live_find(from, &live)) {
+        to->shares = true;
+        made = ir_rebuild_graph(&(Rebuild){.from = from,
+                                           .to = to,
+                                           .nodes = live.node,
+                                           .regions = live.region,
+                                           .remake = remake,
+                                           .origin = origin,
+                                           .arg = arg});
+    } else {
+        base_fail(from->cx, SGL_ENOMEM, "out of memory for a graph");
+        ir_graph_free(to);
+    }
+    ir_live_free(&live);
+    return made;
+}
+
+/* ---- blocks */
+
+/* For a block's input what it is called on. */
+static Node *splice_node(Rebuild *rb, const Node *n, Node **in)
+{
+    Node *const *outer = rb->arg;
+    return n->op == OP_input ? outer[n->attr[0]] : ir_node_over(rb->to, n, in);
+}
+
+int ir_block_splice(Graph *to, const Graph *block, Node *const *in, const uint8_t *wanted,
+                    Node **out)
+{
+    int nout = block->outputs.n, n = 0;
+    Node **roots = base_mem_alloc(((size_t)nout + 1) * sizeof *roots);
+    uint8_t *mark = base_mem_zero((size_t)block->nodes.n + 1, 1);
+    uint8_t *none = base_mem_zero((size_t)block->regions.n, 1);
+    Rebuild rb = {.from = block, .to = to, .nodes = mark, .regions = none, .arg = (void *)in};
+    rb.remake = splice_node;
+    int status = roots && mark && none ? SGL_OK : out_of_memory(&rb);
+    for (int k = 0; k < nout && status == SGL_OK; k++)
+        if (!wanted || wanted[k]) roots[n++] = block->outputs.at[k].node;
+    if (status == SGL_OK) ir_reachable(block, n, roots, mark);
+    if (status == SGL_OK) status = ir_rebuild_nodes(&rb);
+    for (int k = 0; k < nout && status == SGL_OK; k++)
+        if (!wanted || wanted[k]) out[k] = rb.made[block->outputs.at[k].node->id];
+    ir_rebuild_end(&rb);
+    base_mem_free(roots);
+    base_mem_free(mark);
+    base_mem_free(none);
+    return status;
+}

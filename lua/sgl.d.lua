@@ -1453,6 +1453,19 @@ function sgl.Compiled:info() end
 ---@return table # list
 function sgl.Compiled:state() end
 
+---The tensors from outside that the program that ran last reads or updates, by their names in its graph: those of the module, of the optimizer behind its own ('opt.m.1.weight'), of other tensors the place that leads to them. The list part holds the names in order; the tensors themselves, not copies. sgl.save(step, path) writes them.
+---@return table # table: name -> tensor, and names from 1
+function sgl.Compiled:state_dict() end
+
+---@class sgl.Compiled.load_state_dict.Options
+---@field strict? boolean names must be the same on both sides (default true)
+
+---Copies values by name into the tensors from outside, as state_dict names them.
+---@param dict table name -> tensor, as state_dict or sgl.load gives
+---@param o? sgl.Compiled.load_state_dict.Options
+---@return any # the compiled function
+function sgl.Compiled:load_state_dict(dict, o) end
+
 ---Every capture so far: { signature, runs, program, reason, broken }; reason says what changed before it, broken is the record of the break that left it without a program.
 ---@return table # list
 function sgl.Compiled:programs() end
@@ -2573,7 +2586,7 @@ function sgl.optim.Optimizer:set_lr(lr, group) end
 ---@return number # number
 function sgl.optim.Optimizer:lr(group) end
 
----Step count, learning rates and state tensors by name; names are listed in order in the list part. The tensors themselves, not copies.
+---Step count, learning rates and state tensors by name; names are listed in order in the list part. The state of a parameter is called after the name under which the module listed it, 'm.1.weight', or its number. The tensors themselves, not copies.
 ---@return table # table
 function sgl.optim.Optimizer:state_dict() end
 

@@ -229,7 +229,7 @@ static int run(Ctx *cx, void *state, const Step *s, int i, void *const *buffers)
     CpuState *st = state;
     Pool *pool = NULL;
     if (s->kind == STEP_COPY) {
-        memcpy(buffers[s->args[1]], buffers[s->args[0]], s->bytes);
+        memcpy(buffers[s->args[1]], buffers[s->args[0]], (size_t)s->bytes);
         return SGL_OK;
     }
     if (st->step[i].parallel) {

@@ -1,6 +1,6 @@
 -- breaks.lua: what is said at a break, a place at which the capture of a step stops.
 --
--- In:    the facts that bind/break.c found: the row of breaks.def, what stands there, the tensor.
+-- In:    the facts that tensor/break.c found: the row of breaks.def, what stands there, the tensor.
 -- Out:   the error object: the sentence, the source line with the expression marked, the rewrites;
 --        and its record { code, reason, file, line, stack, component, action, fix, path }.
 -- Holds: the source line is read from the file; where that cannot be, it is left out.

@@ -1,6 +1,6 @@
 -- breaks.lua: docs/breaks.md, the catalogue of reasons for which the capture of a step stops.
 --
--- In:    the rows of src/bind/breaks.def, as the program knows them.
+-- In:    the rows of src/tensor/breaks.def, as the program knows them.
 -- Out:   the page: what a break is, then an entry for each code.
 local breaks = require "sgl.breaks"
 

@@ -1,19 +1,16 @@
 /* args.c: arguments from Lua, checked, with errors in the user's terms; shapes for messages.
  */
 #include <string.h>
-#include "tensor/dim.h"
-#include "watch/guard.h"
-#include "tensor/number.h"
-#include "tensor/tensor.h"
+#include "bind/room.h"
 #include "ir/check.h"
 
 enum { MOST_CLASSES = 32 }; /* above an object */
 
 const char *bind_kind(lua_State *L, int arg)
 {
-    const Tensor *t = luaL_testudata(L, arg, "sgl.tensor");
-    if (t && t->weak) return lua_pushstring(L, tensor_number_kind(t));
     if (lua_isnone(L, arg)) return "nothing";
+    const char *word = bind_class_word(L, arg);
+    if (word) return word;
     if (luaL_getmetafield(L, arg, "__name") != LUA_TSTRING) {
         const char *name = lua_typename(L, lua_type(L, arg));
         return name[0] == 'n' && name[1] == 'i' ? name : lua_pushfstring(L, "a %s", name);
@@ -32,18 +29,6 @@ void *bind_check_self(lua_State *L, const char *class)
     const char *hint = lua_pushfstring(L, "%s:%s(…), with a colon", kind, name);
     bind_raise(L, SGL_EARG, hint, "%s: a method of a %s, called on %s", name, kind, got);
     return NULL;
-}
-
-const char *bind_colon_hint(lua_State *L)
-{
-    lua_Debug ar;
-    if (!lua_getstack(L, 0, &ar) || !lua_getinfo(L, "n", &ar) || !ar.name) return NULL;
-    if (strcmp(ar.namewhat, "method") != 0 && strcmp(ar.namewhat, "field") != 0) return NULL;
-    if (lua_getfield(L, LUA_REGISTRYINDEX, "sgl.core") != LUA_TTABLE) return NULL;
-    lua_getfield(L, -1, "Tensor");
-    lua_pushstring(L, ar.name);
-    if (lua_rawget(L, -2) == LUA_TNIL) return NULL;
-    return lua_pushfstring(L, "t:%s(…), with a colon", ar.name);
 }
 
 /* Is `class` the metatable of the object at `at`, or a table that its fields come from? */
@@ -114,43 +99,11 @@ int bind_check_list(lua_State *L, int arg, const char *what)
 {
     if (lua_type(L, arg) == LUA_TTABLE) {
         arg = lua_absindex(L, arg);
-        watch_push_fields(L, arg);
+        bind_push_fields(L, arg);
         lua_replace(L, arg);
         return (int)lua_rawlen(L, arg);
     }
     return bind_raise(L, SGL_EARG, NULL, "%s must be a list, got %s", what, bind_kind(L, arg));
-}
-
-lua_Integer bind_check_item(lua_State *L, int arg, int i, const char *what)
-{
-    int exact;
-    lua_rawgeti(L, arg, i);
-    tensor_number_refuse(L, bind_of(L), lua_gettop(L), what);
-    lua_Integer v = lua_tointegerx(L, -1, &exact);
-    if (!exact)
-        return bind_raise(L, SGL_EARG, NULL, "%s: element %d must be an integer, got %s", what, i,
-                          lua_type(L, -1) == LUA_TNUMBER ? lua_tostring(L, -1) : bind_kind(L, -1));
-    lua_pop(L, 1);
-    return v;
-}
-
-int bind_check_dims(lua_State *L, int arg, const char *what, int64_t *dims)
-{
-    int rank = bind_check_list(L, arg, what);
-    if (rank > OP_MAX_RANK)
-        return bind_raise(L, SGL_ESHAPE, NULL, "%s: %d dims, at most %d are possible", what, rank,
-                          OP_MAX_RANK);
-    double count = 1;
-    for (int i = 0; i < rank; i++) {
-        if (tensor_check_size(L, arg, i + 1, what, &dims[i])) continue;
-        if (dims[i] < 0)
-            return bind_raise(L, SGL_ESHAPE, NULL, "%s: dim %d is %I, a size cannot be negative",
-                              what, i + 1, (lua_Integer)dims[i]);
-        count *= dims[i] ? (double)dims[i] : 1;
-    }
-    if (count >= (double)IR_MAX_COUNT)
-        return bind_raise(L, SGL_ESHAPE, NULL, "%s: that many elements are not possible", what);
-    return rank;
 }
 
 int bind_check_axis(lua_State *L, const char *what, lua_Integer axis, const Shape *of)
@@ -165,15 +118,6 @@ int bind_check_axis(lua_State *L, const char *what, lua_Integer axis, const Shap
     return bind_raise(L, SGL_EARG, NULL,
                       "%s: axis %I is out of range for %s (axes are 1 to %d, or -%d to -1)", what,
                       axis, type, of->rank, of->rank);
-}
-
-void bind_push_dims(lua_State *L, int rank, const int64_t *dims)
-{
-    lua_createtable(L, rank, 0);
-    for (int i = 0; i < rank; i++) {
-        tensor_push_size(L, dims[i]);
-        lua_rawseti(L, -2, i + 1);
-    }
 }
 
 /* Breaks come here from a hook, where no function of the engine runs. */

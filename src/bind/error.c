@@ -3,11 +3,11 @@
  * In:   a code and a text, or what a call left in the context's error.
  * Out:  an object raised at the user's position: the innermost frame that is Lua code and not a
  *       chunk of the library (their sources begin with "=sgl/"). A tail call leaves no frame;
- *       in a capture, the hook saw it.
+ *       where Lua is watched, the lookout saw it.
  */
 #include <string.h>
-#include "capture/capture.h"
 #include "bind/events.h"
+#include "bind/room.h"
 
 static const char ERROR[] = "sgl.error";
 
@@ -17,23 +17,31 @@ const char *bind_plain_name(const char *file)
     return strncmp(file, "./", 2) == 0 ? file + 2 : file;
 }
 
-SrcPos bind_position(lua_State *L, lua_Debug *ar)
+static SrcPos position(lua_State *L, const Host *h, lua_Debug *ar)
 {
+    const Lookout *lookout = h ? h->lookout : NULL;
     for (int level = 0; lua_getstack(L, level, ar); level++) {
         SrcPos tail;
         lua_getinfo(L, "Sl", ar);
         if (ar->currentline > 0 && strncmp(ar->source, "=sgl/", 5) != 0)
             return (SrcPos){bind_plain_name(ar->short_src), ar->currentline};
-        if (watch_tail_position(ar, &tail)) return tail;
+        if (lookout && lookout->tail(h, ar, &tail)) return tail;
     }
     return (SrcPos){NULL, 0};
 }
 
+SrcPos bind_position(lua_State *L, lua_Debug *ar) { return position(L, bind_peek(L), ar); }
+
 Src bind_src(lua_State *L, Host *h)
 {
     lua_Debug ar;
-    SrcPos at = bind_position(L, &ar);
+    SrcPos at = position(L, h, &ar);
     return at.file ? base_src(h->cx, at.file, at.line) : 0;
+}
+
+void bind_raising(lua_State *L, Host *h, int code)
+{
+    if (h && h->lookout) h->lookout->raising(L, h, code);
 }
 
 /* Raises the message on the top of the stack, as of the place given. */
@@ -57,13 +65,7 @@ static int raise_at(lua_State *L, int code, const char *hint, SrcPos at)
     if (luaL_getmetatable(L, ERROR) == LUA_TNIL) bind_open_error(L); /* there is no host yet */
     lua_pop(L, 1);
     luaL_setmetatable(L, ERROR);
-    Host *h = code == SGL_ESTATE ? watch_watching(L) : NULL;
-    if (h) {
-        lua_pushliteral(L, "B-STATE");
-        lua_setfield(L, -2, "reason");
-        bind_break_remember(L, h);
-    }
-    watch_unwind(L);
+    bind_raising(L, bind_peek(L), code);
     return lua_error(L);
 }
 
@@ -197,7 +199,7 @@ void bind_open_error(lua_State *L)
 {
     int host = lua_gettop(L);
     luaL_newmetatable(L, ERROR);
-    lua_pushvalue(L, host); /* capture knows the engine's own functions by it */
+    lua_pushvalue(L, host); /* the engine's own functions are known by it */
     luaL_setfuncs(L, META, 1);
     lua_settop(L, host);
 }

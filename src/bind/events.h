@@ -11,6 +11,8 @@
 int bind_events_open(Host *h);
 void bind_events_close(Host *h);
 void bind_events_flush(lua_State *L, Host *h);   /* tells what is queued */
-/* Tells the hooks of on_graph_capture of a graph that was recorded from the list at `inputs`. */
-void bind_events_graph(lua_State *L, Host *h, const Graph *g, int inputs);
+void bind_events_hold(Host *h, bool on); /* until it is off again nothing is told */
+/* Calls the function below its arguments, whose results and errors are nobody's: only an interrupt
+ * goes on from here. */
+void bind_events_call(lua_State *L, Host *h, int nargs);
 #endif

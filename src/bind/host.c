@@ -5,12 +5,9 @@
  *        made while the state was closing, are ended here; later calls raise.
  */
 #include <string.h>
-#include "exec/cache.h"
-#include "exec/lifecycle.h"
-#include "tensor/debug.h"
 #include "bind/events.h"
-#include "tensor/trace.h"
-#include "tensor/walk.h"
+#include "bind/room.h"
+#include "exec/lifecycle.h"
 
 static const char KEY; /* its address is the host's key in the registry */
 
@@ -24,10 +21,12 @@ static int host_end(lua_State *L)
         o->end(o);
     }
     bind_interrupt_watch(NULL);
-    tensor_trace_drop(h);
-    tensor_walk_free(h);
-    exec_cache_free(h->cache);
-    base_map_free(&h->purity);
+    for (int i = ROOM_COUNT - 1; i >= 0; i--) {
+        if (!h->room[i].state) continue;
+        h->room[i].close(h, h->room[i].state);
+        base_mem_free(h->room[i].state);
+        h->room[i].state = NULL;
+    }
     base_ctx_free(h->cx);
     bind_events_close(h);
     h->cx = NULL;
@@ -40,9 +39,7 @@ static int host_start(lua_State *L, Host *h)
     h->cx = base_ctx_new(&e);
     if (!h->cx) return bind_raise(L, e.code, e.hint, "%s", e.text);
     bind_interrupt_watch(h->cx);
-    h->cache = exec_cache_new(h->cx);
-    bool observed = obs_open(h->cx) == SGL_OK && bind_events_open(h) == SGL_OK;
-    if (h->cache && observed && tensor_debug_watch(h) == SGL_OK &&
+    if (obs_open(h->cx) == SGL_OK && bind_events_open(h) == SGL_OK &&
         exec_lifecycle_start(h->cx) == SGL_OK)
         return 0;
     return bind_raise(L, SGL_ENOMEM, NULL, "out of memory for the engine");
@@ -70,45 +67,29 @@ Host *bind_open(lua_State *L)
     return h;
 }
 
+Host *bind_peek(lua_State *L)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &KEY);
+    Host *h = lua_touserdata(L, -1);
+    lua_pop(L, 1);
+    return h && h->cx ? h : NULL;
+}
+
+void *bind_room(lua_State *L, Host *h, Room room, size_t size, void (*close)(Host *h, void *state))
+{
+    if (!h->room[room].state) {
+        h->room[room].state = base_mem_zero(1, size);
+        h->room[room].close = close;
+    }
+    if (!h->room[room].state) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for the engine");
+    return h->room[room].state;
+}
+
 Host *bind_of(lua_State *L)
 {
     Host *h = lua_touserdata(L, lua_upvalueindex(1));
     if (!h->cx) luaL_error(L, "sgl is closed");
     return h;
-}
-
-void bind_class(lua_State *L, const char *name, const luaL_Reg *meta,
-                const luaL_Reg *const *methods, int n)
-{
-    if (luaL_getmetatable(L, name) != LUA_TNIL) return;
-    lua_pop(L, 1);
-    lua_newtable(L);
-    int class = lua_gettop(L);
-    lua_pushstring(L, name + sizeof "sgl." - 1);
-    lua_setfield(L, class, "__name");
-    lua_newtable(L);
-    for (int i = 0; i < n; i++) {
-        bind_open(L);
-        luaL_setfuncs(L, methods[i], 1);
-    }
-    lua_setfield(L, class, "__index");
-    bind_open(L);
-    luaL_setfuncs(L, meta, 1);
-    lua_pushvalue(L, class); /* known only now that it is whole: each line above may raise */
-    lua_setfield(L, LUA_REGISTRYINDEX, name);
-}
-
-bool bind_is_class(lua_State *L, int meta)
-{
-    int top = lua_gettop(L);
-    lua_pushliteral(L, "__name");
-    if (lua_rawget(L, meta) == LUA_TSTRING) {
-        lua_pushfstring(L, "sgl.%s", lua_tostring(L, -1));
-        lua_rawget(L, LUA_REGISTRYINDEX);
-    }
-    bool is = lua_rawequal(L, -1, meta);
-    lua_settop(L, top);
-    return is;
 }
 
 void bind_own(Host *h, Owned *o, void (*end)(Owned *))

@@ -104,6 +104,30 @@ const char *sgl_name(const sgl_program *p, sgl_port port, int i)
     return name;
 }
 
+static int name_unknown(sgl_program *p, sgl_port port, const char *name)
+{
+    static const char *const WHAT[] = {"input", "output", "state"};
+    int n = sgl_count(p, port);
+    const char **known = base_mem_alloc(((size_t)n + 1) * sizeof *known);
+    for (int i = 0; known && i < n; i++) known[i] = sgl_name(p, port, i);
+    const char *near = known ? base_str_nearest(name, known, n) : NULL;
+    base_fail(p->cx, SGL_EARG, "the program has no %s '%s'", WHAT[port], name);
+    if (near) base_err_hint(&p->cx->err, "did you mean '%s'?", near);
+    base_mem_free(known);
+    return SGL_EARG;
+}
+
+int sgl_find(sgl_program *p, sgl_port port, const char *name)
+{
+    int code = capi_api_enter(p ? p->cx : NULL), n = sgl_count(p, port);
+    if (code < 0) return code;
+    if (!name || port < SGL_INPUT || port > SGL_STATE)
+        return base_fail(p->cx, SGL_EARG, "sgl_find: a port and a name");
+    for (int i = 0; i < n; i++)
+        if (strcmp(sgl_name(p, port, i), name) == 0) return i;
+    return name_unknown(p, port, name);
+}
+
 sgl_array sgl_type(const sgl_program *p, sgl_port port, int i)
 {
     const char *name;

@@ -6,6 +6,7 @@
  *        on as it was raised, with its traceback. Tensors born inside are dead afterwards.
  */
 #include <string.h>
+#include "tensor/args.h"
 #include "capture/capture.h"
 #include "bind/events.h"
 #include "capture/history.h"
@@ -27,6 +28,7 @@ void capture_off(lua_State *L, Capture *c)
     else watch_off(L, &c->watch);
     if (!c->outer) tell_end(c);
     c->host->capture = c->outer;
+    if (!c->outer) bind_events_hold(c->host, false);
     Tensor *ring = &c->trace.handles;
     while (ring->next != ring) {
         Tensor *t = ring->next;
@@ -226,7 +228,7 @@ int capture_draw(Capture *c) { return c->draws++; }
 static void take_sizes(lua_State *L, int dims, int i, Shape *s)
 {
     if (lua_istable(L, dims) && lua_rawgeti(L, dims, i) == LUA_TTABLE)
-        s->rank = bind_check_dims(L, lua_gettop(L), "capture: the dims", s->dims);
+        s->rank = tensor_check_dims(L, lua_gettop(L), "capture: the dims", s->dims);
     lua_settop(L, lua_istable(L, dims) ? -2 : -1);
 }
 
@@ -250,7 +252,7 @@ static void take_example(lua_State *L, Host *h, Capture *c)
 }
 
 /* Where the arguments of core.capture stand, and what it pushes. */
-enum { FN = 1, ARGS, NAMES, USER_FN, ONCE, NOTE, DIMS, SETTLE, GUARDS, CAPTURE, STATES };
+enum { FN = 1, ARGS, NAMES, USER_FN, ONCE, NOTE, DIMS, SETTLE, CALLED, GUARDS, CAPTURE, STATES };
 
 /* Pushes the stand-in for argument i of the list at 2; the list at `anchors` keeps it, so that
  * nothing made later has its address. */
@@ -335,7 +337,7 @@ static void check_whole(lua_State *L, Capture *c)
         lua_error(L);
     }
     if (watch_lost(L, &c->watch))
-        bind_break(L, c->host, BREAK_HOOK, NULL, "the debug hook was replaced");
+        tensor_break(L, c->host, BREAK_HOOK, NULL, "the debug hook was replaced");
     if (c->watch.failed) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
 }
 
@@ -359,6 +361,36 @@ static void settle(lua_State *L)
     lua_call(L, 1, 1);
 }
 
+/* The inputs of state get the names that the function at CALLED gives for the list of their
+ * tensors. The hook is off: that is no part of the step. */
+static void name_states(lua_State *L, Host *h, const Capture *c)
+{
+    if (lua_isnil(L, CALLED) || !c->states.n) return;
+    lua_pushvalue(L, CALLED);
+    lua_pushvalue(L, STATES);
+    lua_call(L, 1, 1);
+    luaL_checktype(L, -1, LUA_TTABLE);
+    for (int i = 0; i < c->states.n; i++) {
+        lua_rawgeti(L, -1, i + 1);
+        if (ir_input_name(c->trace.graph, c->states.at[i].input, luaL_checkstring(L, -1)) < 0)
+            bind_throw(L, h);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+/* The state of random numbers goes on by the draws, as an assign. */
+static void advance_rng(lua_State *L, Host *h, Capture *c)
+{
+    Graph *g = c->trace.graph;
+    if (!c->rng) return;
+    g->src = c->rng->src;
+    Node *counter = ir_iota(g, DT_i64, 1, (const Dim[]){2}, 0);
+    Node *by = ir_const(g, DT_i64, 1, (const Dim[]){2}, c->draws);
+    Node *next = ir_add(c->rng, ir_mul(counter, by));
+    if (!next || ir_assign(g, c->rng, next) < 0) bind_throw(L, h);
+}
+
 /* Runs the function on what stands for the arguments. */
 static void record(lua_State *L, Host *h, Capture *c, Guards *g)
 {
@@ -375,20 +407,23 @@ static void record(lua_State *L, Host *h, Capture *c, Guards *g)
     settle(L);
     capture_history_end(L, h, c);
     watch_guards_done(L, g, once);
+    name_states(L, h, c);
     take_outputs(L, h, c);
     take_updates(L, h, c);
+    advance_rng(L, h, c);
     if (c->effect && ir_effect(c->trace.graph, c->effect) < 0) bind_throw(L, h);
 }
 
-/* core.capture(fn, args, names?, user_fn?, once?, note?, dims?, settle?) -> program, guards.
+/* core.capture(fn, args, names?, user_fn?, once?, note?, dims?, settle?, called?) -> program,
+ * guards.
  * user_fn is what fn calls. With `once`, writes to what was there before are accepted; note(guards)
  * is called before fn, so that they are there when fn breaks. dims[i] are the sizes, some
  * symbolic, that argument i has inside. settle(result of fn) returns the list of outputs; without
- * it fn does. */
+ * it fn does. called(tensors from outside) returns the list of their names. */
 static int capture(lua_State *L)
 {
     Host *h = bind_of(L);
-    lua_settop(L, SETTLE);
+    lua_settop(L, CALLED);
     SrcPos start = function_start(L, h, USER_FN);
     luaL_checktype(L, FN, LUA_TFUNCTION);
     int nargs = bind_check_list(L, ARGS, "capture: the arguments");
@@ -411,11 +446,12 @@ static int capture(lua_State *L)
     c->start = start;
     watch_begin(L, h, c);
     h->capture = c;
+    bind_events_hold(h, true);
     c->trace.graph->src = start.file ? base_src(h->cx, start.file, start.line) : bind_src(L, h);
     record(L, h, c, g);
     c->whole = true;
     capture_off(L, c);
-    bind_events_graph(L, h, c->trace.graph, ARGS);
+    capture_graph_told(L, h, c->trace.graph, ARGS);
     capture_program_push(L, h, c, STATES);
     lua_pushvalue(L, GUARDS);
     return 2;
@@ -436,6 +472,20 @@ static int capturing(lua_State *L)
 {
     lua_pushboolean(L, bind_of(L)->capture != NULL);
     return 1;
+}
+
+static void room_close(Host *h, void *state) { (void)h, (void)state; }
+
+void capture_open(lua_State *L, Host *h)
+{
+    static const luaL_Reg *const LISTS[] = {CAPTURE_CAPTURE, CAPTURE_CONTROL, CAPTURE_EFFECT,
+                                            CAPTURE_RESULT, CAPTURE_GRAPH_HOOK};
+    bind_room(L, h, ROOM_CAPTURE, sizeof(CaptureRoom), room_close);
+    bind_functions(L, LISTS, sizeof LISTS / sizeof *LISTS);
+    capture_program_class(L);
+    lua_getfield(L, -1, "__index");
+    lua_setfield(L, -3, "Program");
+    lua_pop(L, 1);
 }
 
 const luaL_Reg CAPTURE_CAPTURE[] = {

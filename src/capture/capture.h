@@ -96,6 +96,22 @@ typedef struct Capture {
     DimGuards sizes; /* what the example decided about sizes */
 } Capture;
 
+/* What the room keeps for a Lua state. */
+typedef struct CaptureRoom {
+    bool in_hook; /* of sgl.on_graph_capture */
+} CaptureRoom;
+
+static inline CaptureRoom *capture_room(const Host *h) { return h->room[ROOM_CAPTURE].state; }
+
+/* graph_hook.c: tells the hooks of sgl.on_graph_capture of a graph that was recorded from the list
+ * at `inputs`. */
+void capture_graph_told(lua_State *L, Host *h, const Graph *g, int inputs);
+/* Adds the functions of this room to the table on the top. */
+void capture_open(lua_State *L, Host *h);
+void capture_program_class(lua_State *L);
+extern const luaL_Reg CAPTURE_CAPTURE[], CAPTURE_CONTROL[], CAPTURE_EFFECT[], CAPTURE_RESULT[],
+    CAPTURE_GRAPH_HOOK[];
+
 Node *capture_node(lua_State *L, Host *h, int arg, Tensor *t);
 /* NULL: ir_assign refused. */
 Node *capture_assign(lua_State *L, Host *h, int arg, Tensor *t, Node *value);

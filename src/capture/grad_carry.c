@@ -8,7 +8,7 @@
  *        is carried itself is another in each run, so only what was made of it at the end of the
  *        last run counts, or before the first.
  */
-#include "bind/break.h"
+#include "tensor/break.h"
 #include "capture/capture.h"
 #include "ir/grad.h"
 
@@ -187,7 +187,7 @@ void capture_carry_end(lua_State *L, Capture *c, int ncarry)
         a.mark = bind_scratch(L, (size_t)c->trace.graph->nodes.n, 1);
         if (!passes_runs(&a) && !passes_carry(L, &a)) continue;
         SrcPos at = base_src_pos(c->host->cx, a.g->src);
-        bind_break(L, c->host, BREAK_CARRY, NULL, "grad at %s:%d", at.file ? at.file : "?",
+        tensor_break(L, c->host, BREAK_CARRY, NULL, "grad at %s:%d", at.file ? at.file : "?",
                    at.line);
     }
     lua_settop(L, top);

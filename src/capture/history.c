@@ -6,7 +6,7 @@
  * Holds: what a gradient in a block that repeats depends on is not known before the step ends:
  *        there the loss counts as reading all inputs of the step.
  */
-#include "bind/break.h"
+#include "tensor/break.h"
 #include "capture/capture.h"
 #include "capture/history.h"
 #include "tensor/walk.h"
@@ -242,7 +242,7 @@ static void break_here(lua_State *L, Host *h, const Capture *step, const History
     int states = lua_gettop(L);
     push_party(L, r, r->by, states);
     push_party(L, r, r->from, states);
-    bind_break_between(L, h, BREAK_GRAD, r->list.at[r->from].tensor, "grad");
+    tensor_break_between(L, h, BREAK_GRAD, r->list.at[r->from].tensor, "grad");
 }
 
 static void ask(lua_State *L, Host *h, const Capture *step, History *r)

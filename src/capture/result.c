@@ -70,10 +70,10 @@ static int break_result(lua_State *L)
     lua_Debug ar;
     Host *h = bind_of(L);
     const char *what = luaL_checkstring(L, 1);
-    if (!lua_isfunction(L, 2)) return bind_break(L, h, BREAK_RESULT, NULL, "%s", what);
+    if (!lua_isfunction(L, 2)) return tensor_break(L, h, BREAK_RESULT, NULL, "%s", what);
     lua_pushvalue(L, 2);
     lua_getinfo(L, ">S", &ar);
-    return bind_break_at(L, h, BREAK_RESULT, &ar, what);
+    return tensor_break_at(L, h, BREAK_RESULT, &ar, what);
 }
 
 const luaL_Reg CAPTURE_RESULT[] = {

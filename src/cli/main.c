@@ -10,8 +10,10 @@
 #include <unistd.h>
 #include "bind/host.h"
 #include "bind/state.h"
+#include "module/module.h"
+#include "sgl.h"
 
-#define VERSION_TEXT "sgl " HOST_VERSION "  " LUA_RELEASE
+#define VERSION_TEXT "sgl " SGL_VERSION "  " LUA_RELEASE
 
 enum { NAME_MAX_BYTES = 64 }; /* of a setting */
 

@@ -1,6 +1,7 @@
 /* info.c: what Lua can ask of the engine: memory, the machine, time.
  */
 #include <unistd.h>
+#include "module/module.h"
 #include "base/clock.h"
 #include "dev/storage.h"
 #include "tensor/trace.h"

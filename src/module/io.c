@@ -5,9 +5,9 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "module/module.h"
 #include "base/file.h"
 #include "tensor/tensor.h"
-#include "io/csv.h"
 #include "io/idx.h"
 #include "io/safetensors.h"
 #include "io/yaml.h"
@@ -15,7 +15,6 @@
 /* Whatever a call here holds outside Lua's heap. */
 typedef struct Loaded {
     char *bytes;
-    CsvTable table;
     SafeFile safe;
     YamlFile yaml;
 } Loaded;
@@ -24,7 +23,6 @@ static int loaded_gc(lua_State *L)
 {
     Loaded *l = lua_touserdata(L, 1);
     base_mem_free(l->bytes);
-    io_csv_free(&l->table);
     io_safetensors_free(&l->safe);
     io_yaml_free(&l->yaml);
     memset(l, 0, sizeof *l);
@@ -77,31 +75,6 @@ static int write_file(lua_State *L)
     const char *path = luaL_checkstring(L, 1), *data = luaL_checklstring(L, 2, &n);
     if (base_file_write(path, data, n, &e) < 0) return bind_fail(L, &e);
     lua_pushboolean(L, 1);
-    return 1;
-}
-
-/* core.csv(text, {separator=, header=, name=}) -> f32[rows, cols] */
-static int read_csv(lua_State *L)
-{
-    Host *h = bind_of(L);
-    size_t n;
-    Err e = {0};
-    CsvOptions o = {0};
-    const char *text = luaL_checklstring(L, 1, &n);
-    lua_settop(L, 2);
-    if (lua_istable(L, 2)) {
-        lua_getfield(L, 2, "separator");
-        o.separator = luaL_optstring(L, -1, ",")[0];
-        lua_getfield(L, 2, "header");
-        o.header = lua_toboolean(L, -1);
-        lua_getfield(L, 2, "name");
-        o.name = luaL_optstring(L, -1, NULL);
-    }
-    Loaded *l = loaded_new(L);
-    if (io_csv_parse(text, n, &o, &l->table, &e) < 0) return raise_err(L, &e);
-    int64_t dims[] = {l->table.rows, l->table.cols};
-    Storage *s = tensor_make(L, h, DT_f32, 2, dims)->storage;
-    if (s->bytes) memcpy(s->data, l->table.values.at, s->bytes);
     return 1;
 }
 
@@ -245,7 +218,6 @@ const luaL_Reg MODULE_IO[] = {
     {"read", read_file},
     {"there", file_there},
     {"write", write_file},
-    {"csv", read_csv},
     {"idx", read_idx},
     {"yaml", read_yaml},
     {"safetensors_load", load_safetensors},

@@ -4,6 +4,7 @@
  *        new value came from.
  */
 #include <string.h>
+#include "module/module.h"
 #include "exec/cache.h"
 #include "exec/disk.h"
 #include "exec/lifecycle.h"

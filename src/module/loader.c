@@ -3,7 +3,7 @@
  * luaopen_sgl is what a stock lua5.4 calls for require "sgl".
  */
 #include "module/embed.h"
-#include "bind/host.h"
+#include "module/module.h"
 
 static int load_module(lua_State *L)
 {
@@ -24,7 +24,7 @@ void module_preload(lua_State *L)
     }
     lua_pushcfunction(L, module_open_core);
     lua_setfield(L, -2, "sgl.core");
-    lua_pushcfunction(L, cli_open_line);
+    lua_pushcfunction(L, module_open_line);
     lua_setfield(L, -2, "sgl.line");
     lua_pop(L, 1);
 }

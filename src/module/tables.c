@@ -2,6 +2,8 @@
  * what generated docs and specs are made of.
  */
 #include <string.h>
+#include "module/module.h"
+#include "tensor/args.h"
 #include "tensor/tensor.h"
 #include "ir/eval.h"
 #include "pass/pass.h"
@@ -111,7 +113,7 @@ static int sample(lua_State *L)
     int64_t dims[OP_MAX_RANK];
     Domain domain = (Domain)luaL_checkoption(L, 1, NULL, DOMAINS);
     lua_Integer seed = luaL_checkinteger(L, 2), bound = luaL_optinteger(L, 5, 1);
-    int rank = bind_check_dims(L, 3, "sample: the shape", dims);
+    int rank = tensor_check_dims(L, 3, "sample: the shape", dims);
     Dtype dtype = bind_check_dtype(L, 4, DT_f32);
     Storage *s = tensor_make(L, h, dtype, rank, dims)->storage;
     RefArray a = {.dtype = dtype, .rank = rank, .count = s->count};

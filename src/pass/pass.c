@@ -7,10 +7,9 @@
 #include "pass/pass.h"
 
 const Pass PASSES[] = {
-    {"simplify", pass_simplify, "fold constants, apply algebraic rules, drop dead nodes"},
-    {"fuse", pass_fuse, "group nodes into kernels"},
-    {"order", pass_order, "choose the order of the groups"},
-    {"plan", pass_plan, "give every buffer an offset in one arena"},
+#define PASS(name, doc) {#name, pass_##name, doc},
+#include "pass/pass.def"
+#undef PASS
     {NULL, NULL, NULL},
 };
 
@@ -68,6 +67,15 @@ static Schedule *run(Graph *g, const int64_t *values, const Pass *first, const P
     if (st.schedule) pass_schedule_free(st.schedule);
     else ir_graph_free(st.graph);
     return NULL;
+}
+
+int pass_rewrite(PassState *st, Remake remake, void *arg)
+{
+    Graph *made = ir_rebuild_live(st->graph, remake, ORIGIN_NODE, arg);
+    if (!made) return st->cx->err.code;
+    made->from = st->graph;
+    st->graph = made;
+    return SGL_OK;
 }
 
 Schedule *pass_run(Graph *g, const int64_t *values, const char *until, PassTimes *times,

@@ -1,11 +1,12 @@
-/* pass.h: the pipeline, a list that can be read aloud (pass.c).
+/* pass.h: the pipeline, a list that can be read aloud (pass.def).
  *
  * Each pass is one file. Graph passes rebuild and never mutate; `fuse`, `order` and `plan` fill
  * the Schedule. After each pass the graph is verified (knob `verify`), its time noted, and the
- * dump hook called. To add a pass: a file, a row.
+ * dump hook called. To add a pass: a file with pass_<name>, and a row of pass.def before `fuse`.
  */
 #ifndef SGL_PASS_PASS_H
 #define SGL_PASS_PASS_H
+#include "ir/rebuild.h"
 #include "pass/schedule.h"
 
 /* Whoever fills `schedule` hands it the graph: on an error the schedule, where there is one, and
@@ -42,8 +43,11 @@ Schedule *pass_run(Graph *g, const int64_t *values, const char *until, PassTimes
 /* The rest of the pipeline, over a graph that the graph passes have been over before. */
 Schedule *pass_schedule(Graph *g, PassTimes *times, PassHook hook, void *arg);
 
-int pass_simplify(PassState *);
-int pass_fuse(PassState *);
-int pass_order(PassState *);
-int pass_plan(PassState *);
+/* What a graph pass is made of: the graph anew without dead nodes, equal nodes being one, with what
+ * `remake` puts in the place of each node. The old graph stays behind it as Graph.from. */
+int pass_rewrite(PassState *, Remake, void *arg);
+
+#define PASS(name, doc) int pass_##name(PassState *);
+#include "pass/pass.def"
+#undef PASS
 #endif

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 #include "capture/capture.h"
+#include "tensor/args.h"
 #include "tensor/dim.h"
 #include "tensor/number.h"
 #include "tensor/ops.h"
@@ -38,7 +39,7 @@ bool tensor_check_size(lua_State *L, int arg, int i, const char *what, Dim *out)
     *out = tensor_dim_at(L, -1);
     lua_pop(L, 1);
     if (*out != DIM_FAIL) return true;
-    *out = bind_check_item(L, arg, i, what);
+    *out = tensor_check_item(L, arg, i, what);
     return false;
 }
 

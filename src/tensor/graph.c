@@ -3,6 +3,7 @@
  * Holds: a graph in a handle never changes; what would change it works on a copy.
  */
 #include <string.h>
+#include "tensor/args.h"
 #include "tensor/graph.h"
 #include "tensor/ops.h"
 #include "ir/eval.h"
@@ -257,7 +258,7 @@ static int graph_grad(lua_State *L)
     int n = bind_check_list(L, 3, "grad: the inputs");
     int *inputs = bind_scratch(L, n, sizeof *inputs);
     for (int i = 0; i < n; i++)
-        inputs[i] = check_index(L, bind_check_item(L, 3, i + 1, "grad"), g->inputs.n, "input");
+        inputs[i] = check_index(L, tensor_check_item(L, 3, i + 1, "grad"), g->inputs.n, "input");
     Node **wrt = bind_scratch(L, n, sizeof *wrt), **dx = bind_scratch(L, n, sizeof *dx);
     GraphBox *b = tensor_graph_new(L, h);
     b->graph = gradient_of(g, output, n, inputs, wrt, dx);

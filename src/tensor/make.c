@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+#include "tensor/args.h"
 #include "tensor/number.h"
 #include "tensor/ops.h"
 #include "ir/build.h"
@@ -227,7 +228,7 @@ static int make_from_bytes(lua_State *L)
     int64_t dims[OP_MAX_RANK];
     const char *bytes = luaL_checklstring(L, 1, &n);
     Dtype dtype = bind_check_dtype(L, 2, -1);
-    int rank = bind_check_dims(L, 3, "from_bytes: the shape", dims);
+    int rank = tensor_check_dims(L, 3, "from_bytes: the shape", dims);
     return make_copy(L, h, dtype, rank, dims, bytes, n);
 }
 
@@ -261,7 +262,7 @@ static int make_full(lua_State *L)
 {
     Host *h = bind_of(L);
     int64_t dims[OP_MAX_RANK];
-    int rank = bind_check_dims(L, 1, "full: the shape", dims);
+    int rank = tensor_check_dims(L, 1, "full: the shape", dims);
     Dtype dtype = bind_check_dtype(L, 3, DT_f32);
     tensor_number_of_size(L, h, 2);
     if (tensor_number_at(L, h, 2) || (dtype == DT_i64 && lua_isinteger(L, 2)))
@@ -283,7 +284,7 @@ static int make_iota(lua_State *L)
 {
     Host *h = bind_of(L);
     Shape s = {.dtype = DT_f32};
-    s.rank = bind_check_dims(L, 1, "iota: the shape", s.dims);
+    s.rank = tensor_check_dims(L, 1, "iota: the shape", s.dims);
     int axis = bind_check_axis(L, "iota", luaL_optinteger(L, 2, 1), &s);
     Dtype dtype = bind_check_dtype(L, 3, DT_i32);
     Trace *tr = tensor_trace(L, h);

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 #include "capture/capture.h"
+#include "tensor/args.h"
 #include "tensor/number.h"
 #include "tensor/ops.h"
 #include "ir/build.h"
@@ -14,7 +15,7 @@ enum { METHODS = lua_upvalueindex(2) };
 
 static int push_shape(lua_State *L, const Shape *s)
 {
-    bind_push_dims(L, s->rank, s->dims);
+    tensor_push_dims(L, s->rank, s->dims);
     lua_getfield(L, METHODS, "__shape");
     lua_setmetatable(L, -2);
     return 1;
@@ -236,6 +237,13 @@ static const luaL_Reg METHODS_HERE[] = {
     {NULL, NULL},
 };
 
+/* A number of a step is no tensor to the user. */
+static const char *kind_of(lua_State *L, int arg)
+{
+    const Tensor *t = luaL_testudata(L, arg, "sgl.tensor");
+    return t && t->weak ? lua_pushstring(L, tensor_number_kind(t)) : NULL;
+}
+
 static const char METHODS_KEY; /* its address is the registry's key of the methods */
 
 void tensor_push_methods(lua_State *L) { lua_rawgetp(L, LUA_REGISTRYINDEX, &METHODS_KEY); }
@@ -245,6 +253,8 @@ void tensor_class(lua_State *L, Host *h)
     static const luaL_Reg *const LISTS[] = {METHODS_HERE, TENSOR_METHODS, TENSOR_READ_METHODS};
     bind_class(L, "sgl.tensor", TENSOR_META, LISTS, sizeof LISTS / sizeof *LISTS);
     int meta = lua_gettop(L);
+    static const ClassKind KIND = {kind_of};
+    bind_class_kind(L, &KIND);
     h->tensor_meta = lua_topointer(L, meta);
     lua_getfield(L, meta, "__index");
     lua_pushvalue(L, -1);

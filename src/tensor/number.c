@@ -8,7 +8,7 @@
  */
 #include <math.h>
 #include <string.h>
-#include "bind/break.h"
+#include "tensor/break.h"
 #include "capture/capture.h"
 #include "tensor/dim.h"
 #include "tensor/number.h"
@@ -42,7 +42,7 @@ int tensor_number_class(Host *h, const Tensor *t)
 void tensor_number_refuse(lua_State *L, Host *h, int arg, const char *what)
 {
     const Tensor *t = tensor_number_at(L, h, arg);
-    if (t) bind_break(L, h, BREAK_NUMBER, NULL, "%s on %s", what, tensor_number_kind(t));
+    if (t) tensor_break(L, h, BREAK_NUMBER, NULL, "%s on %s", what, tensor_number_kind(t));
 }
 
 void tensor_number_of_size(lua_State *L, Host *h, int arg)
@@ -174,7 +174,7 @@ static void check_divisor(lua_State *L, Host *h, Op op)
     if (op != OP_floordiv && op != OP_mod) return;
     if (size != DIM_FAIL) ir_dim_range(h->cx, size, &least, &most);
     if (least > 0 || (lua_type(L, 2) == LUA_TNUMBER && lua_tointeger(L, 2) != 0)) return;
-    bind_break(L, h, BREAK_NUMBER, NULL, "'%s' of integers, where 0 is an error of Lua",
+    tensor_break(L, h, BREAK_NUMBER, NULL, "'%s' of integers, where 0 is an error of Lua",
                op == OP_mod ? "%" : "//");
 }
 
@@ -190,7 +190,7 @@ void tensor_number_operator(lua_State *L, Host *h, Op op)
 {
     read_texts(L, op);
     if (OPS[op].types == CLASS_BOOL)
-        bind_break(L, h, BREAK_NUMBER, NULL, "an operator on the bits of a number");
+        tensor_break(L, h, BREAK_NUMBER, NULL, "an operator on the bits of a number");
     Tensor *out = tensor_new(L, h);
     Trace *tr = tensor_trace(L, h);
     Numbers is = look(L, h, op);

@@ -7,6 +7,7 @@
  */
 #include <math.h>
 #include "capture/capture.h"
+#include "tensor/args.h"
 #include "tensor/dim.h"
 #include "tensor/number.h"
 #include "tensor/ops.h"
@@ -70,7 +71,7 @@ Node *tensor_operand(lua_State *L, Host *h, Trace *tr, const char *what, int arg
     }
     if (type != LUA_TNUMBER && type != LUA_TBOOLEAN) {
         if (tensor_at(L, h, arg)) return tensor_node(L, h, arg, what);
-        const char *got = bind_kind(L, arg), *hint = bind_colon_hint(L);
+        const char *got = bind_kind(L, arg), *hint = tensor_colon_hint(L);
         bind_raise(L, SGL_EARG, hint, "%s: operand %d must be a tensor or a number, got %s", what,
                    arg, got);
     }

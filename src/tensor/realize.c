@@ -9,7 +9,7 @@
  */
 #include "base/clock.h"
 #include "exec/cache.h"
-#include "bind/break.h"
+#include "tensor/break.h"
 #include "capture/capture.h"
 #include "tensor/debug.h"
 #include "tensor/trace.h"
@@ -191,10 +191,10 @@ Storage *tensor_value(lua_State *L, Host *h, int arg, const char *what)
 {
     Tensor *t = tensor_check(L, h, arg, what);
     if (h->capture && capture_changed(h->capture, t))
-        bind_break(L, h, BREAK_READ, t, "%s", what);
+        tensor_break(L, h, BREAK_READ, t, "%s", what);
     if (!t->storage) {
-        if (h->capture && t->trace != h->pending) bind_break(L, h, BREAK_READ, t, "%s", what);
-        bind_break_note(L, h, t, what);
+        if (h->capture && t->trace != h->pending) tensor_break(L, h, BREAK_READ, t, "%s", what);
+        tensor_break_note(L, h, t, what);
         base_err_clear(&h->cx->err);
         if (tensor_realize(h, 1, &t) < 0) bind_throw(L, h);
         tensor_hint_memory(L, h);

@@ -8,6 +8,7 @@
  *        counts from i * RNG_STEP (control.c does the same in a capture).
  */
 #include "capture/capture.h"
+#include "tensor/args.h"
 #include "tensor/ops.h"
 #include "ir/build.h"
 #include "ir/philox.h"
@@ -40,7 +41,7 @@ static int draw(lua_State *L)
 {
     Host *h = bind_of(L);
     int64_t dims[OP_MAX_RANK];
-    int rank = bind_check_dims(L, 1, "rand: the shape", dims);
+    int rank = tensor_check_dims(L, 1, "rand: the shape", dims);
     int words = (int)luaL_optinteger(L, 2, 1);
     luaL_argcheck(L, words >= 1 && words <= PHILOX_WORDS, 2, "1 to 4 words");
     lua_settop(L, 2);

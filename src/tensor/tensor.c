@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <string.h>
 #include "capture/capture.h"
+#include "tensor/args.h"
 #include "tensor/origin.h"
 #include "tensor/tensor.h"
 #include "tensor/trace.h"
@@ -136,7 +137,7 @@ Tensor *tensor_or_number(lua_State *L, Host *h, int arg, const char *what)
         return t;
     }
     const char *got = bind_kind(L, arg);
-    const char *hint = arg == 1 ? bind_colon_hint(L) : NULL;
+    const char *hint = arg == 1 ? tensor_colon_hint(L) : NULL;
     bind_raise(L, SGL_EARG, hint, "%s: a tensor is needed, got %s", what, got);
     return NULL;
 }

@@ -48,6 +48,18 @@ bool tensor_ids(const Host *h, Map *ids);            /* of all; false: no memory
 void tensor_detach(Tensor *t);                       /* leaves its trace */
 void tensor_hint_memory(lua_State *L, Host *h);             /* tells the collector of storage */
 
+/* open.c: adds the functions of this room to the table on the top. */
+void tensor_open(lua_State *L, Host *h);
+/* What a file adds to sgl.core, and to the class of tensors. */
+extern const luaL_Reg TENSOR_MAKE[], TENSOR_APPLY[], TENSOR_GRAD[], TENSOR_RNG[], TENSOR_GRAPH[],
+    TENSOR_CACHE[], TENSOR_DIM[];
+extern const luaL_Reg TENSOR_META[], TENSOR_METHODS[], TENSOR_READ_METHODS[];
+void tensor_open_ops(lua_State *L); /* (methods, metatable, host): adds the operators */
+/* Push (methods, metatable), or the metatable. */
+void tensor_class(lua_State *L, Host *h);
+void tensor_graph_class(lua_State *L);
+void tensor_push_methods(lua_State *L); /* sgl.Tensor, the table of tensors' methods */
+
 /* Values. Reading runs what is pending; inside a capture only leaves can be read. */
 int tensor_realize(Host *h, int n, Tensor *const *list);
 Storage *tensor_value(lua_State *L, Host *h, int arg, const char *what);

@@ -38,7 +38,6 @@ struct Guards {
 };
 
 static const char CLASS[] = "sgl.guards";
-static const char VERSIONED; /* its address is the host's key in metatables of such objects */
 
 static int guards_gc(lua_State *L)
 {
@@ -180,28 +179,6 @@ Guards *watch_guards_new(lua_State *L, Host *h)
     lua_rawsetp(L, LUA_REGISTRYINDEX, g);
     lua_setiuservalue(L, -2, 1);
     return g;
-}
-
-bool watch_push_fields(lua_State *L, int at)
-{
-    lua_pushvalue(L, at);
-    int t = lua_gettop(L);
-    if (!lua_getmetatable(L, t)) return false;
-    bool versioned = lua_rawgetp(L, -1, &VERSIONED) != LUA_TNIL;
-    if (versioned) {
-        lua_getfield(L, t + 1, "__index");
-        lua_replace(L, t);
-    }
-    lua_settop(L, t);
-    return versioned;
-}
-
-void watch_fields_touch(lua_State *L, int at)
-{
-    lua_getmetatable(L, at);
-    lua_rawgetp(L, -1, &VERSIONED);
-    ((Host *)lua_touserdata(L, -1))->version++;
-    lua_pop(L, 2);
 }
 
 /* ---- checking */
@@ -429,26 +406,8 @@ static int guards_now(lua_State *L)
     return 1;
 }
 
-/* core.touch(): an object with a version was written to */
-static int touch(lua_State *L)
-{
-    bind_of(L)->version++;
-    return 0;
-}
-
-/* core.versioned(meta): objects with this metatable have their fields in meta.__index, and each
- * write to those is followed by core.touch. */
-static int versioned(lua_State *L)
-{
-    luaL_checktype(L, 1, LUA_TTABLE);
-    lua_pushlightuserdata(L, bind_of(L));
-    lua_rawsetp(L, 1, &VERSIONED);
-    return 0;
-}
-
 const luaL_Reg WATCH_GUARD[] = {
     {"guards_check", guards_check},   {"guards_done", guards_done},
     {"guards_settle", guards_settle}, {"guards_list", guards_list},
-    {"guards_now", guards_now},       {"touch", touch},
-    {"versioned", versioned},         {NULL, NULL},
+    {"guards_now", guards_now},       {NULL, NULL},
 };

@@ -36,9 +36,7 @@ void watch_guards_wrote(Guards *g);
 /* Nothing is added from now on. With `settle`, guards that fail already are dropped. */
 void watch_guards_done(lua_State *L, Guards *g, bool settle);
 
-/* Pushes the table at `at`, or, if it is one with a version, the one with its fields: true. */
-bool watch_push_fields(lua_State *L, int at);
-void watch_fields_touch(lua_State *L, int at); /* such fields are written to */
-
 extern const luaL_Reg WATCH_GUARD[];
+void watch_open(lua_State *L, Host *h);     /* adds the functions of this room to the table on the top */
+void watch_open_raw(lua_State *L, Host *h); /* raw.c: rawset and others, and those of `debug` */
 #endif

@@ -85,26 +85,31 @@ Frame *watch_hook_frame(lua_State *L, lua_Debug *ar, Watch *w)
     return &w->frames.at[i];
 }
 
-bool watch_tail_position(const lua_Debug *ar, SrcPos *out)
+/* ---- what the host tells of errors */
+
+static bool tail_position(const Host *h, const lua_Debug *ar, SrcPos *out)
 {
     uint64_t i;
     const Watch *w = watching;
-    if (!w || !w->on || !base_map_get(&w->frame_of, (uintptr_t)ar->i_ci, &i)) return false;
+    if (!w || w->host != h || !base_map_get(&w->frame_of, (uintptr_t)ar->i_ci, &i)) return false;
     *out = w->frames.at[i].tail;
     return out->file != NULL;
 }
 
-Host *watch_watching(lua_State *L)
-{
-    const Watch *w = watching;
-    return w && w->on && lua_topointer(L, LUA_REGISTRYINDEX) == w->registry ? w->host : NULL;
-}
-
-void watch_unwind(lua_State *L)
+/* What message handlers do from here on is no part of the step. A function of the engine that
+ * cannot work in a step breaks it. */
+static void raising(lua_State *L, Host *h, int code)
 {
     lua_Debug ar;
-    if (watch_watching(L) && lua_getstack(L, 0, &ar)) watching->unwinding = ar.i_ci;
+    if (code == SGL_ESTATE) {
+        lua_pushliteral(L, "B-STATE");
+        lua_setfield(L, -2, "reason");
+        tensor_break_remember(L, h);
+    }
+    if (watching && watching->host == h && lua_getstack(L, 0, &ar)) watching->unwinding = ar.i_ci;
 }
+
+static const Lookout LOOKOUT = {tail_position, raising};
 
 /* Is an error caught inside the step, so that no handler from outside is called? */
 static bool is_protected(lua_State *L, const Watch *w)
@@ -354,6 +359,7 @@ void watch_on(lua_State *L, Watch *w, Host *h, Guards *g, bool once)
     w->old_mask = lua_gethookmask(L);
     w->old_count = lua_gethookcount(L);
     watching = w;
+    h->lookout = &LOOKOUT;
     lua_setallocf(L, allocate, w);
     lua_sethook(L, hook, MASK, 1);
 }
@@ -368,6 +374,7 @@ void watch_off(lua_State *L, Watch *w)
     if (!w->on) return;
     w->on = false;
     watching = w->outer;
+    w->host->lookout = NULL;
     lua_setallocf(L, w->alloc, w->alloc_data);
     if (lua_gethook(L) == hook || !lua_gethook(L))
         lua_sethook(L, w->old_hook, w->old_mask, w->old_count);

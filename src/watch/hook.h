@@ -7,7 +7,7 @@
  */
 #ifndef SGL_WATCH_HOOK_H
 #define SGL_WATCH_HOOK_H
-#include "bind/break.h"
+#include "tensor/break.h"
 #include "watch/guard.h"
 #include "watch/purity.h"
 
@@ -56,11 +56,6 @@ void watch_on(lua_State *L, Watch *w, Host *h, Guards *g, bool once);
 void watch_off(lua_State *L, Watch *w); /* may be called again */
 void watch_free(Watch *w);
 bool watch_lost(lua_State *L, const Watch *w);
-/* Of a frame that a user's tail call became: where that stands. */
-bool watch_tail_position(const lua_Debug *ar, SrcPos *out);
-/* An error is about to be raised here: what message handlers then do is no part of the step. */
-void watch_unwind(lua_State *L);
-Host *watch_watching(lua_State *L); /* whose capture is on here; NULL: none */
 
 /* hook_op.c, hook_call.c */
 typedef uint32_t Instruction;

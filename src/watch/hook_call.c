@@ -47,7 +47,7 @@ static const char *name_of(lua_State *L, lua_Debug *ar, const char *listed)
 
 int watch_hook_refuse(lua_State *L, lua_Debug *ar, const Watch *w, Break reason, const char *name)
 {
-    return bind_break(L, w->host, reason, NULL, "a call of %s", name_of(L, ar, name));
+    return tensor_break(L, w->host, reason, NULL, "a call of %s", name_of(L, ar, name));
 }
 
 /* A tensor of the step, inputs included: it has no value yet. */
@@ -61,7 +61,7 @@ static void check_value(lua_State *L, lua_Debug *ar, const Watch *w, const char 
 {
     const Tensor *t = tensor_at(L, w->host, 1);
     if (!t || (!strcmp(name, "assert") && (t->weak || !watch_computed(L, w, 1)))) return;
-    bind_break(L, w->host, BREAK_VALUE, t, "%s on a tensor", name_of(L, ar, name));
+    tensor_break(L, w->host, BREAK_VALUE, t, "%s on a tensor", name_of(L, ar, name));
 }
 
 /* Functions of Lua that need a number at argument `from` or later, `last` being the last place; -1:
@@ -84,7 +84,7 @@ static void refuse_unknown(lua_State *L, lua_Debug *ar, const Watch *w, const ch
                            bool sizes)
 {
     if (!sizes && tensor_dim_at(L, i) != DIM_FAIL)
-        bind_break(L, w->host, BREAK_SIZE, NULL, "%s of a symbolic size", name_of(L, ar, name));
+        tensor_break(L, w->host, BREAK_SIZE, NULL, "%s of a symbolic size", name_of(L, ar, name));
     tensor_number_refuse(L, w->host, i, name_of(L, ar, name));
 }
 
@@ -170,7 +170,7 @@ static void check_identity(lua_State *L, const Watch *w, const char *name)
     const Tensor *t = tensor_at(L, w->host, 1);
     if (!name) return;
     if (!strcmp(name, "rawequal") && watch_stand_in(L, w, 1, 2))
-        bind_break(L, w->host, BREAK_EQ, t, "rawequal of an argument and something from outside");
+        tensor_break(L, w->host, BREAK_EQ, t, "rawequal of an argument and something from outside");
 }
 
 /* Calls by user code that the library does not vouch for. */
@@ -182,7 +182,7 @@ static void check_user_call(lua_State *L, lua_Debug *ar, Watch *w, const Frame *
     case C_UNKNOWN:
         for (int i = 1; i <= ar->ntransfer; i++)
             if (is_symbolic(L, w, i))
-                bind_break(L, w->host, BREAK_READ, tensor_at(L, w->host, i), "%s of a tensor",
+                tensor_break(L, w->host, BREAK_READ, tensor_at(L, w->host, i), "%s of a tensor",
                            name_of(L, ar, name));
         watch_hook_refuse(L, ar, w, BREAK_CALL, name);
         return;
@@ -235,7 +235,7 @@ void watch_hook_call(lua_State *L, lua_Debug *ar, Watch *w)
         check_user_call(L, ar, w, f, purity, name);
         if ((purity == C_READ_AT || !strcmp(name ? name : "", "rawset")) &&
             watch_computed(L, w, 2))
-            bind_break(L, w->host, BREAK_KEY, tensor_at(L, w->host, 2),
+            tensor_break(L, w->host, BREAK_KEY, tensor_at(L, w->host, 2),
                        "a tensor as the key of a table");
     }
     watch_hook_tables(L, ar, w, f, purity, name);
@@ -256,7 +256,7 @@ void watch_hook_return(lua_State *L, lua_Debug *ar, Watch *w)
         lua_CFunction c = lua_tocfunction(L, -1);
         int op = c || lua_isnil(L, -1) ? 0 : (int)(watch_hook_instruction(&up) & 0x7f);
         if (c ? watch_purity_of(w->host, c, &name) == C_SORT : op >= VM_EQ && op <= VM_GEI)
-            bind_break(L, w->host, BREAK_ORDER, t,
+            tensor_break(L, w->host, BREAK_ORDER, t,
                        c ? "a comparison in table.sort" : "a comparison");
         lua_pop(L, 1);
     }

@@ -65,7 +65,7 @@ typedef struct At {
 static int refuse(const At *at, Break reason, int index, const char *what)
 {
     const Tensor *t = index ? tensor_at(at->L, at->w->host, index) : NULL;
-    return bind_break(at->L, at->w->host, reason, t, "%s", what);
+    return tensor_break(at->L, at->w->host, reason, t, "%s", what);
 }
 
 /* ---- tensors taken for booleans or compared */

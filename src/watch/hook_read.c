@@ -159,7 +159,7 @@ void watch_read(lua_State *L, Watch *w, const Frame *f, int at)
         behind(L, w, f, false);
     }
     for (int i = 0; i < MOST_TABLES && lua_istable(L, t); i++) {
-        bool old = watch_old(L, w, f, t), slow = watch_push_fields(L, t);
+        bool old = watch_old(L, w, f, t), slow = bind_push_fields(L, t);
         lua_replace(L, t);
         guard_field(L, w, f, key, slow && old);
         bool found = !lua_isnil(L, -1);
@@ -182,7 +182,7 @@ void watch_upvalue(lua_State *L, Watch *w, int function, int index)
 void watch_length(lua_State *L, Watch *w, const Frame *f, int at)
 {
     if (!watch_old(L, w, f, at)) return;
-    bool slow = watch_push_fields(L, at);
+    bool slow = bind_push_fields(L, at);
     int t = lua_gettop(L);
     lua_pushnil(L);
     lua_pushinteger(L, (lua_Integer)lua_rawlen(L, t));
@@ -194,7 +194,7 @@ void watch_meta(lua_State *L, Watch *w, const Frame *f, int at)
 {
     int top = lua_gettop(L);
     if (!watch_old(L, w, f, at)) return;
-    if (!watch_push_fields(L, at)) {
+    if (!bind_push_fields(L, at)) {
         int t = lua_gettop(L);
         lua_pushnil(L);
         if (!lua_getmetatable(L, t)) lua_pushnil(L);
@@ -210,7 +210,7 @@ static void handler(lua_State *L, Watch *w, const Frame *f, const char *event)
 {
     int t = lua_gettop(L);
     watch_meta(L, w, f, t);
-    bool versioned = watch_push_fields(L, t);
+    bool versioned = bind_push_fields(L, t);
     if (versioned || !lua_getmetatable(L, t)) {
         lua_settop(L, t);
         lua_pushnil(L);
@@ -269,7 +269,7 @@ static void guard_entries(lua_State *L, Watch *w, int t, bool slow)
 void watch_keys(lua_State *L, Watch *w, const Frame *f, int at)
 {
     if (!watch_old(L, w, f, at) || !is_first(w, lua_topointer(L, at), KEYS_COUNTED)) return;
-    bool slow = watch_push_fields(L, at);
+    bool slow = bind_push_fields(L, at);
     int t = lua_gettop(L);
     lua_Integer n = 0;
     for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) n++;
@@ -285,7 +285,7 @@ void watch_table(lua_State *L, Watch *w, const Frame *f, int at)
     luaL_checkstack(L, LUA_MINSTACK, "guards");
     lua_pushvalue(L, at);
     for (int i = 0; i < MOST_TABLES && lua_istable(L, t); i++) {
-        bool old = watch_old(L, w, f, t), slow = watch_push_fields(L, t);
+        bool old = watch_old(L, w, f, t), slow = bind_push_fields(L, t);
         lua_replace(L, t);
         if (old) guard_entries(L, w, t, slow);
         if (!behind(L, w, f, slow)) break;
@@ -299,7 +299,7 @@ void watch_all(lua_State *L, Watch *w, const Frame *f, int at)
     int top = lua_gettop(L);
     if (!lua_checkstack(L, LUA_MINSTACK) || top > 8 * MOST_DEPTH + LUA_MINSTACK) return;
     if (!watch_old(L, w, f, at) || !is_first(w, lua_topointer(L, at), ALL_READ)) return;
-    bool slow = watch_push_fields(L, at);
+    bool slow = bind_push_fields(L, at);
     guard_entries(L, w, top + 1, slow);
     for (lua_pushnil(L); lua_next(L, top + 1); lua_settop(L, top + 2))
         if (lua_istable(L, top + 3)) watch_all(L, w, f, top + 3);

@@ -4,6 +4,7 @@
  * Holds: what is not in the list counts as impure.
  */
 #include <string.h>
+#include "watch/guard.h"
 #include "watch/purity.h"
 
 typedef struct Known {
@@ -219,4 +220,19 @@ Purity watch_purity_of(const Host *h, lua_CFunction f, const char **name)
     if (i >= LISTED) return HIDDEN[i - LISTED].purity;
     *name = LIST[i].full;
     return LIST[i].purity;
+}
+
+static void room_close(Host *h, void *state)
+{
+    (void)state;
+    base_map_free(&h->purity);
+}
+
+void watch_open(lua_State *L, Host *h)
+{
+    static const luaL_Reg *const LISTS[] = {WATCH_GUARD};
+    bind_room(L, h, ROOM_WATCH, sizeof(int), room_close);
+    watch_open_raw(L, h);
+    watch_purity_open(L, h);
+    bind_functions(L, LISTS, sizeof LISTS / sizeof *LISTS);
 }

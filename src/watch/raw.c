@@ -18,7 +18,7 @@ static int raw_get(lua_State *L)
     luaL_checktype(L, 1, LUA_TTABLE);
     luaL_checkany(L, 2);
     lua_settop(L, 2);
-    watch_push_fields(L, 1);
+    bind_push_fields(L, 1);
     lua_replace(L, 1);
     lua_rawget(L, 1);
     return 1;
@@ -30,7 +30,7 @@ static int raw_set(lua_State *L)
     luaL_checkany(L, 2);
     luaL_checkany(L, 3);
     lua_settop(L, 3);
-    if (watch_push_fields(L, 1)) watch_fields_touch(L, 1);
+    if (bind_push_fields(L, 1)) bind_fields_touch(L, 1);
     lua_insert(L, 2);
     lua_rawset(L, 2);
     lua_settop(L, 1);
@@ -42,7 +42,7 @@ static int raw_len(lua_State *L)
     int type = lua_type(L, 1);
     luaL_argexpected(L, type == LUA_TTABLE || type == LUA_TSTRING, 1, "table or string");
     lua_settop(L, 1);
-    if (type == LUA_TTABLE) watch_push_fields(L, 1);
+    if (type == LUA_TTABLE) bind_push_fields(L, 1);
     lua_pushinteger(L, (lua_Integer)lua_rawlen(L, -1));
     return 1;
 }
@@ -57,7 +57,7 @@ static int set_metatable(lua_State *L)
     int type = lua_type(L, 2);
     luaL_argexpected(L, type == LUA_TNIL || type == LUA_TTABLE, 2, "nil or table");
     lua_settop(L, 2);
-    bool versioned = watch_push_fields(L, 1);
+    bool versioned = bind_push_fields(L, 1);
     lua_settop(L, 2);
     if (versioned || !lua_istable(L, 1)) rules_changed(L);
     lua_setmetatable(L, 1);

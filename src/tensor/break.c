@@ -5,7 +5,7 @@
  *        nodes }; nodes as in break_path.c.
  * Holds: the capture ends with the first break, so what the handler does is no part of it.
  */
-#include "bind/break.h"
+#include "tensor/break.h"
 #include "capture/capture.h"
 
 /* Their addresses are keys in the registry: of the handler, and of the list of a survey. */
@@ -15,7 +15,7 @@ static const struct {
     const char *code, *component, *sentence, *rewrites;
 } ROWS[] = {
 #define X(name, code, component, sentence, rewrites) {code, component, sentence, rewrites},
-#include "bind/breaks.def"
+#include "tensor/breaks.def"
 #undef X
 };
 
@@ -50,7 +50,7 @@ static void put_tensor(lua_State *L, int row, Host *h, const Tensor *t)
     lua_setfield(L, row, "op_line");
 }
 
-void bind_break_remember(lua_State *L, Host *h)
+void tensor_break_remember(lua_State *L, Host *h)
 {
     Capture *step = h->capture ? capture_step(h->capture) : NULL;
     if (!step || step->broken) return;
@@ -66,7 +66,7 @@ static int again(lua_State *L, Host *h)
 {
     lua_rawgetp(L, LUA_REGISTRYINDEX, capture_step(h->capture));
     lua_getfield(L, -1, "broken");
-    watch_unwind(L);
+    bind_raising(L, h, SGL_OK);
     return lua_error(L);
 }
 
@@ -83,7 +83,7 @@ static int begin(lua_State *L, Host *h, Break reason)
 }
 
 /* Makes the row on the top the error object. `source` is the chunk of the file, NULL: not known. */
-static void make_error(lua_State *L, SrcPos at, const char *source)
+static void make_error(lua_State *L, Host *h, SrcPos at, const char *source)
 {
     int row = lua_gettop(L);
     put(L, row, "file", at.file);
@@ -92,7 +92,7 @@ static void make_error(lua_State *L, SrcPos at, const char *source)
         lua_pushinteger(L, at.line);
         lua_setfield(L, row, "line");
     }
-    watch_unwind(L);
+    bind_raising(L, h, SGL_OK);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &HANDLER);
     lua_insert(L, row);
     lua_call(L, 1, 1);
@@ -100,21 +100,21 @@ static void make_error(lua_State *L, SrcPos at, const char *source)
 }
 
 /* The same at the user's position. */
-static void make_error_here(lua_State *L)
+static void make_error_here(lua_State *L, Host *h)
 {
     lua_Debug ar;
     SrcPos at = bind_position(L, &ar);
-    make_error(L, at, at.file && at.file == bind_plain_name(ar.short_src) ? ar.source : NULL);
+    make_error(L, h, at, at.file && at.file == bind_plain_name(ar.short_src) ? ar.source : NULL);
 }
 
 /* Raises the error object on the top; the capture ends with it. */
 static int raise(lua_State *L, Host *h)
 {
-    bind_break_remember(L, h);
+    tensor_break_remember(L, h);
     return lua_error(L);
 }
 
-int bind_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what, ...)
+int tensor_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what, ...)
 {
     va_list ap;
     int row = begin(L, h, reason);
@@ -123,11 +123,11 @@ int bind_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char 
     va_end(ap);
     lua_setfield(L, row, "what");
     if (t) put_tensor(L, row, h, t);
-    make_error_here(L);
+    make_error_here(L, h);
     return raise(L, h);
 }
 
-int bind_break_between(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what)
+int tensor_break_between(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what)
 {
     int row = begin(L, h, reason);
     put(L, row, "what", what);
@@ -136,20 +136,20 @@ int bind_break_between(lua_State *L, Host *h, Break reason, const Tensor *t, con
     lua_pushvalue(L, row - 1);
     lua_setfield(L, row, "through");
     put_tensor(L, row, h, t);
-    make_error_here(L);
+    make_error_here(L, h);
     return raise(L, h);
 }
 
-int bind_break_at(lua_State *L, Host *h, Break reason, const lua_Debug *ar, const char *what)
+int tensor_break_at(lua_State *L, Host *h, Break reason, const lua_Debug *ar, const char *what)
 {
     int row = begin(L, h, reason);
     put(L, row, "what", what);
     Src at = base_src(h->cx, bind_plain_name(ar->short_src), ar->linedefined);
-    make_error(L, base_src_pos(h->cx, at), ar->source);
+    make_error(L, h, base_src_pos(h->cx, at), ar->source);
     return raise(L, h);
 }
 
-void bind_break_note(lua_State *L, Host *h, const Tensor *t, const char *what)
+void tensor_break_note(lua_State *L, Host *h, const Tensor *t, const char *what)
 {
     int top = lua_gettop(L);
     if (h->capture || !h->surveying) return;
@@ -158,7 +158,7 @@ void bind_break_note(lua_State *L, Host *h, const Tensor *t, const char *what)
     push_row(L, BREAK_READ);
     put(L, top + 2, "what", what);
     put_tensor(L, top + 2, h, t);
-    make_error_here(L);
+    make_error_here(L, h);
     lua_rawseti(L, top + 1, (lua_Integer)lua_rawlen(L, top + 1) + 1);
     lua_settop(L, top);
 }
@@ -203,7 +203,7 @@ static int segments(lua_State *L)
     return 1;
 }
 
-const luaL_Reg BIND_BREAK[] = {
+const luaL_Reg TENSOR_BREAK[] = {
     {"on_break", on_break}, {"breaks", breaks}, {"segments", segments},
     {"survey", survey},     {NULL, NULL},
 };

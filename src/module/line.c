@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "bind/host.h"
+#include "module/module.h"
 
 /* The part of libedit's readline interface that is used. */
 static struct Editor {
@@ -208,7 +208,7 @@ static const luaL_Reg LINE[] = {
     {"save", line_save}, {NULL, NULL},
 };
 
-int cli_open_line(lua_State *L)
+int module_open_line(lua_State *L)
 {
     luaL_newlib(L, LINE);
     return 1;

@@ -1,32 +1,32 @@
 /* break.h: breaks: the places at which capture stops, each with its reason.
  */
-#ifndef SGL_BIND_BREAK_H
-#define SGL_BIND_BREAK_H
+#ifndef SGL_TENSOR_BREAK_H
+#define SGL_TENSOR_BREAK_H
 #include "tensor/tensor.h"
 
 typedef enum Break {
 #define X(name, code, component, sentence, rewrites) BREAK_##name,
-#include "bind/breaks.def"
+#include "tensor/breaks.def"
 #undef X
     BREAK_COUNT
 } Break;
 
 /* Raises a break at the user's position. `what` says what stands there; the tensor, if it is not
  * NULL, is described after it. Outside captures, where the same cannot happen, as an error. */
-int bind_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what, ...);
+int tensor_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what, ...);
 /* The same for a break between two others, which are on the top of the stack, each a name or a
  * tensor. */
-int bind_break_between(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what);
+int tensor_break_between(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what);
 /* The same at the definition of a function, which lua_getinfo filled into ar ("S"). */
-int bind_break_at(lua_State *L, Host *h, Break reason, const lua_Debug *ar, const char *what);
+int tensor_break_at(lua_State *L, Host *h, Break reason, const lua_Debug *ar, const char *what);
 /* The value of t is read now, which ends a segment: noted where a survey is on. */
-void bind_break_note(lua_State *L, Host *h, const Tensor *t, const char *what);
+void tensor_break_note(lua_State *L, Host *h, const Tensor *t, const char *what);
 /* Remembers the error on the top of the stack: a capture that goes on all the same, because
  * user code caught it, ends with it. */
-void bind_break_remember(lua_State *L, Host *h);
+void tensor_break_remember(lua_State *L, Host *h);
 
 /* break_path.c: puts what a node of the capture was made of into the table at `row`, as nodes. */
 void capture_break_path(lua_State *L, const Host *h, int row, const Node *to);
 
-extern const luaL_Reg BIND_BREAK[];
+extern const luaL_Reg TENSOR_BREAK[];
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "exec/program.h"
-#include "tensor/debug.h"
+#include "exec/debug.h"
 #include "bind/events.h"
 #include "ir/bind.h"
 #include "tensor/graph.h"
@@ -207,7 +207,7 @@ static int graph_run(lua_State *L)
     base_err_clear(&h->cx->err);
     h->running = L;
     Graph *copy = tensor_copy_whole(g);
-    once->program = copy ? tensor_compile(h, copy) : NULL;
+    once->program = copy ? exec_debug_compile(copy) : NULL;
     if (!once->program || exec_run(once->program, in, out) < 0) return bind_throw(L, h);
     for (int i = 0; i < g->outputs.n; i++) {
         lua_rawgeti(L, -1, i + 1);

@@ -2,7 +2,6 @@
  */
 #include "exec/cache.h"
 #include "tensor/break.h"
-#include "tensor/debug.h"
 #include "tensor/dim.h"
 #include "tensor/number.h"
 #include "tensor/walk.h"
@@ -24,7 +23,7 @@ static void open_room(lua_State *L, Host *h)
 {
     bind_room(L, h, ROOM_TENSOR, sizeof(TensorRoom), room_close);
     if (!h->cache) h->cache = exec_cache_new(h->cx);
-    if (!h->cache || tensor_debug_watch(h) < 0)
+    if (!h->cache)
         bind_raise(L, SGL_ENOMEM, NULL, "out of memory for the engine");
 }
 

@@ -11,7 +11,7 @@
 #include "exec/cache.h"
 #include "tensor/break.h"
 #include "capture/capture.h"
-#include "tensor/debug.h"
+#include "exec/debug.h"
 #include "tensor/trace.h"
 
 /* A node of the part that runs. */
@@ -176,7 +176,7 @@ static Program *job_program(Job *j, Host *h)
     double start = base_clock();
     int64_t before = base_mem_stats().live;
     Graph *g = job_graph(j, h->cx);
-    p = g ? tensor_compile(h, g) : NULL;
+    p = g ? exec_debug_compile(g) : NULL;
     int64_t bytes = base_mem_stats().live - before;
     double seconds = base_clock() - start;
     if (!p || exec_cache_add(h->cache, j->key.at, size, p, bytes, seconds) < 0) return NULL;

@@ -9,7 +9,7 @@
 #include "tensor/args.h"
 #include "capture/capture.h"
 #include "bind/events.h"
-#include "capture/history.h"
+#include "capture/grad_step.h"
 #include "ir/build.h"
 
 static void tell_end(const Capture *c)
@@ -23,11 +23,11 @@ static void tell_end(const Capture *c)
 
 void capture_off(lua_State *L, Capture *c)
 {
-    if (c->host->capture != c) return;
+    if (tensor_recorder(c->host) != &c->recorder) return;
     if (c->outer) capture_step(c)->watch.since = c->since;
     else watch_off(L, &c->watch);
     if (!c->outer) tell_end(c);
-    c->host->capture = c->outer;
+    tensor_recorder_on(c->host, c->recorder.outer);
     if (!c->outer) bind_events_hold(c->host, false);
     Tensor *ring = &c->trace.handles;
     while (ring->next != ring) {
@@ -42,17 +42,19 @@ void capture_off(lua_State *L, Capture *c)
     lua_rawsetp(L, LUA_REGISTRYINDEX, c->watch.guards);
 }
 
-Capture *capture_step(Capture *c)
+Capture *capture_step(const Capture *c)
 {
     while (c->outer) c = c->outer;
-    return c;
+    return (Capture *)(uintptr_t)c;
 }
 
-bool capture_holds(const Capture *c, const Tensor *t)
+Capture *capture_on(const Host *h)
 {
-    while (c && t->trace != &c->trace) c = c->outer;
-    return c != NULL;
+    Recorder *r = tensor_recorder(h);
+    return r->ops == &CAPTURE_RECORDER ? capture_of(r) : NULL;
 }
+
+bool capture_under_way(const Host *h) { return capture_room(h)->recording > 0; }
 
 bool capture_changed(const Capture *c, const Tensor *t)
 {
@@ -64,16 +66,9 @@ bool capture_changed(const Capture *c, const Tensor *t)
     return false;
 }
 
-bool capture_made(Capture *c, const Tensor *t)
+bool capture_made(const Capture *c, const Tensor *t)
 {
     return t->born >= capture_step(c)->first_id;
-}
-
-void capture_read(lua_State *L, Capture *c, int arg, const Tensor *t)
-{
-    Capture *step = capture_step(c);
-    if (!capture_made(c, t) && step->watch.guards)
-        watch_guard_values(L, step->watch.guards, arg);
 }
 
 const CapturedArg *capture_argument(const Capture *c, const Tensor *t)
@@ -88,7 +83,7 @@ const CapturedArg *capture_argument(const Capture *c, const Tensor *t)
 static void watch_begin(lua_State *L, Host *h, Capture *c)
 {
     c->span = obs_span_begin(h->cx);
-    h->recording++;
+    capture_room(h)->recording++;
     c->backend = exec_backend_chosen(h->cx);
     c->before = exec_lifecycle_state(h->cx, c->backend);
     if (c->before != BACKEND_CAPTURING) exec_lifecycle_move(h->cx, c->backend, BACKEND_CAPTURING);
@@ -102,7 +97,7 @@ static void watch_end(lua_State *L, Capture *c)
 {
     Ctx *cx = c->host->cx;
     if (!c->span.id) return;
-    c->host->recording--;
+    capture_room(c->host)->recording--;
     if (exec_lifecycle_state(cx, c->backend) == BACKEND_CAPTURING && c->before != BACKEND_CAPTURING)
         exec_lifecycle_move(cx, c->backend, c->before);
     obs_span_end(cx, &c->span);
@@ -117,9 +112,9 @@ static void capture_end(Owned *o)
     vec_free(&c->inputs);
     vec_free(&c->results);
     capture_carry_free(c);
-    vec_free(&c->sizes);
-    base_mem_free(c->example);
-    c->example = NULL;
+    vec_free(&c->assumed.sizes);
+    base_mem_free(c->assumed.example);
+    c->assumed.example = NULL;
     vec_free(&c->changes);
     vec_free(&c->given);
     base_map_free(&c->state_of);
@@ -186,14 +181,9 @@ Node *capture_node_in(lua_State *L, Host *h, Capture *c, int arg, Tensor *t)
     return t->trace == &c->trace ? t->node : state_at(L, h, c, arg, t)->now;
 }
 
-Node *capture_node(lua_State *L, Host *h, int arg, Tensor *t)
-{
-    return capture_node_in(L, h, h->capture, arg, t);
-}
-
 Node *capture_assign(lua_State *L, Host *h, int arg, Tensor *t, Node *value)
 {
-    Capture *c = h->capture;
+    Capture *c = capture_on(h);
     if (t->trace == &c->trace) {
         for (int i = 0; i < c->nargs; i++)
             if (c->args[i].tensor == t) c->args[i].assigned = true;
@@ -245,10 +235,10 @@ static void take_example(lua_State *L, Host *h, Capture *c)
         lua_pop(L, 1);
     }
     ir_dim_budget(h->cx, DIM_STEPS);
-    c->nexample = ir_dim_symbol_count(h->cx);
-    c->example = capture_dim_solve(g, list);
+    c->assumed.nexample = ir_dim_symbol_count(h->cx);
+    c->assumed.example = capture_dim_solve(g, list);
     lua_pop(L, 1);
-    if (!c->example) bind_throw(L, h);
+    if (!c->assumed.example) bind_throw(L, h);
 }
 
 /* Where the arguments of core.capture stand, and what it pushes. */
@@ -316,6 +306,7 @@ Capture *capture_new(lua_State *L, Host *h)
     Capture *c = lua_newuserdatauv(L, sizeof *c, 0);
     memset(c, 0, sizeof *c);
     c->host = h;
+    c->recorder = (Recorder){&CAPTURE_RECORDER, h, NULL, &c->trace, &c->assumed};
     c->first_id = tensor_id();
     bind_class(L, "sgl.capture", CAPTURE_META, NULL, 0);
     lua_setmetatable(L, -2);
@@ -394,7 +385,7 @@ static int capture(lua_State *L)
     SrcPos start = function_start(L, h, USER_FN);
     luaL_checktype(L, FN, LUA_TFUNCTION);
     int nargs = bind_check_list(L, ARGS, "capture: the arguments");
-    if (h->capture)
+    if (tensor_recording(h))
         return bind_raise(L, SGL_ESTATE, NULL, "capture: another step is being captured");
     if (!h->tested) h->tested = watch_hook_test(L) == 0;
     luaL_checkstack(L, nargs + 2 * LUA_MINSTACK, "too many arguments");
@@ -412,7 +403,7 @@ static int capture(lua_State *L)
     c->nargs = nargs;
     c->start = start;
     watch_begin(L, h, c);
-    h->capture = c;
+    tensor_recorder_on(h, &c->recorder);
     bind_events_hold(h, true);
     c->trace.graph->src = start.file ? base_src(h->cx, start.file, start.line) : bind_src(L, h);
     record(L, h, c, g);
@@ -428,7 +419,7 @@ static int capture(lua_State *L)
  * would not reach the table that was passed. */
 static int given(lua_State *L)
 {
-    Capture *c = bind_of(L)->capture;
+    Capture *c = capture_on(bind_of(L));
     lua_settop(L, 1);
     if (c && !base_map_set(&capture_step(c)->watch.given, (uintptr_t)lua_topointer(L, 1), 1))
         bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
@@ -437,7 +428,7 @@ static int given(lua_State *L)
 
 static int capturing(lua_State *L)
 {
-    lua_pushboolean(L, bind_of(L)->capture != NULL);
+    lua_pushboolean(L, tensor_recording(bind_of(L)));
     return 1;
 }
 

@@ -9,10 +9,11 @@
  */
 #ifndef SGL_CAPTURE_CAPTURE_H
 #define SGL_CAPTURE_CAPTURE_H
+#include <stddef.h>
 #include "exec/lifecycle.h"
 #include "watch/hook.h"
-#include "tensor/dim.h"
-#include "tensor/trace.h"
+#include "tensor/recorder.h"
+#include "tensor/rng.h"
 #include "obs/obs.h"
 
 typedef struct CapturedState {
@@ -29,14 +30,6 @@ typedef struct CapturedArg {
     enum { NO_NUMBER, INTEGER, FLOAT } number; /* of Lua */
     int same;
 } CapturedArg;
-
-/* A number among the arguments must be at least the one and below the other at each run; {} in the
- * text, which is interned, stands for its value. */
-typedef struct NumberCheck {
-    int arg;
-    double least, limit;
-    const char *text;
-} NumberCheck;
 
 /* What an input of a block stands for in the capture around it. */
 typedef enum BlockKind { BLOCK_ARG, BLOCK_TENSOR, BLOCK_RNG, BLOCK_EFFECT, BLOCK_INDEX } BlockKind;
@@ -61,6 +54,8 @@ typedef struct CarryGrad {
 
 typedef struct Capture {
     Owned owned;
+    Recorder recorder;
+    Assumed assumed;           /* of a step */
     Host *host;
     struct Capture *outer;     /* of a block: the capture around it; NULL: a step */
     bool repeats;              /* a block that may run several times */
@@ -88,17 +83,19 @@ typedef struct Capture {
     BackendState before; /* of the backend */
     Watch watch;  /* what it sees of the virtual machine */
     bool broken;  /* a break was raised; field `broken` of the states' list holds it */
-    int64_t *example; /* values of symbols by number, from the arguments; NULL: none */
-    int nexample;
-    bool classed;    /* it matters which numbers among the arguments are integers */
     Map fits;        /* nodes of numbers: bits of the dtypes that they are checked to fit */
-    VEC(NumberCheck) checks;
-    DimGuards sizes; /* what the example decided about sizes */
+    VEC(NumberCheck) checks; /* of numbers among the arguments */
 } Capture;
+
+static inline Capture *capture_of(const Recorder *r)
+{
+    return (Capture *)(void *)((char *)(uintptr_t)r - offsetof(Capture, recorder));
+}
 
 /* What the room keeps for a Lua state. */
 typedef struct CaptureRoom {
-    bool in_hook; /* of sgl.on_graph_capture */
+    int recording; /* captures under way; one is until it is a program or failed */
+    bool in_hook;  /* of sgl.on_graph_capture */
 } CaptureRoom;
 
 static inline CaptureRoom *capture_room(const Host *h) { return h->room[ROOM_CAPTURE].state; }
@@ -112,10 +109,14 @@ void capture_program_class(lua_State *L);
 extern const luaL_Reg CAPTURE_CAPTURE[], CAPTURE_CONTROL[], CAPTURE_EFFECT[], CAPTURE_RESULT[],
     CAPTURE_GRAPH_HOOK[];
 
-Node *capture_node(lua_State *L, Host *h, int arg, Tensor *t);
+Capture *capture_on(const Host *h); /* the one that is on; NULL: none */
+bool capture_under_way(const Host *h); /* one is until it is a program or failed */
+
+extern const RecorderOps CAPTURE_RECORDER; /* recorder.c */
+
 /* NULL: ir_assign refused. */
 Node *capture_assign(lua_State *L, Host *h, int arg, Tensor *t, Node *value);
-/* The next three with the capture to look in: h->capture, or one around it. */
+/* The next three with the capture to look in: the one that is on, or one around it. */
 Node *capture_node_in(lua_State *L, Host *h, Capture *c, int arg, Tensor *t);
 Node *capture_rng(Capture *c);              /* NULL with the context's error set */
 Node *capture_effect(Capture *c);           /* the last effect, or where the chain begins */
@@ -126,15 +127,11 @@ void capture_off(lua_State *L, Capture *c);
 /* Does the capture give the tensor from outside another value? */
 bool capture_changed(const Capture *c, const Tensor *t);
 /* Was t made inside? */
-bool capture_made(Capture *c, const Tensor *t);
-/* The values of the tensor t at `arg` are read now: unless it was made inside, they are guarded. */
-void capture_read(lua_State *L, Capture *c, int arg, const Tensor *t);
+bool capture_made(const Capture *c, const Tensor *t);
 /* The argument of the step that t stands for; NULL: none. */
 const CapturedArg *capture_argument(const Capture *c, const Tensor *t);
 /* The capture of the whole step that c is a block of. */
-Capture *capture_step(Capture *c);
-/* Is t made or stood for in c or in a capture around it? */
-bool capture_holds(const Capture *c, const Tensor *t);
+Capture *capture_step(const Capture *c);
 
 /* control.c: the same for a block: its input for what lies outside. NULL with the error set. */
 Node *capture_block_tensor(lua_State *L, Host *h, Capture *c, int arg, Tensor *t);
@@ -165,8 +162,6 @@ int capture_program_push(lua_State *L, Host *h, Capture *c, int states);
  * the error set. */
 Node *capture_effect_assert(Host *h, Node *cond, const char *text);
 
-/* rng.c: {seed, counter} of the next draws as a new i64[2]; the counter goes on by their number. */
-Storage *tensor_rng_next(Host *h, int draws);
-/* Draws in steps of a scan or loop are this far apart: more than a body has. */
-static const int64_t RNG_STEP = INT64_C(1) << 20;
+/* break_path.c: puts what a node of the capture was made of into the table at `row`, as nodes. */
+void capture_break_path(lua_State *L, const Host *h, int row, const Node *to);
 #endif

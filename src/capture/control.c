@@ -102,7 +102,7 @@ static int block_call(lua_State *L)
     int nargs = c->inputs.n;
     lua_settop(L, 2);
     lua_toclose(L, 1);
-    h->capture = c;
+    tensor_recorder_on(h, &c->recorder);
     Watch *w = &capture_step(c)->watch;
     c->since = w->since;
     w->since = w->born;
@@ -126,7 +126,9 @@ static int block_call(lua_State *L)
 static Capture *block_new(lua_State *L, Host *h, bool repeats, int draw)
 {
     Capture *c = capture_new(L, h);
-    c->outer = h->capture;
+    c->outer = capture_on(h);
+    c->recorder.outer = &c->outer->recorder;
+    c->recorder.assumed = c->outer->recorder.assumed;
     c->number = draw;
     c->repeats = repeats;
     return c;
@@ -389,9 +391,9 @@ static void plan_blocks(Plan *p, int number[2])
 static Host *begin(lua_State *L, const char *what, int *draw)
 {
     Host *h = bind_of(L);
-    if (!h->capture) bind_raise(L, SGL_ESTATE, NULL, "%s: only while a step is captured", what);
+    if (!tensor_recording(h)) bind_raise(L, SGL_ESTATE, NULL, "%s: only while a step is captured", what);
     tensor_trace(L, h);
-    *draw = capture_draw(h->capture);
+    *draw = capture_draw(capture_on(h));
     return h;
 }
 
@@ -401,7 +403,7 @@ static int cond(lua_State *L)
     int draw;
     Host *h = begin(L, "cond", &draw);
     lua_settop(L, 5);
-    Plan p = {.L = L, .h = h, .outer = h->capture, .nblock = 2, .op = OP_cond};
+    Plan p = {.L = L, .h = h, .outer = capture_on(h), .nblock = 2, .op = OP_cond};
     p.given = p.outer->given.n;
     int number[2];
     Node *pred = tensor_node(L, h, 1, "cond");
@@ -445,7 +447,7 @@ static int scan(lua_State *L)
     int draw;
     Host *h = begin(L, "scan", &draw);
     lua_settop(L, 6);
-    Plan p = {.L = L, .h = h, .outer = h->capture, .nblock = 1, .op = OP_scan};
+    Plan p = {.L = L, .h = h, .outer = capture_on(h), .nblock = 1, .op = OP_scan};
     p.given = p.outer->given.n;
     int number[2];
     p.length = tensor_dim_at(L, 4);
@@ -472,7 +474,7 @@ static int loop(lua_State *L)
     int draw;
     Host *h = begin(L, "loop", &draw);
     lua_settop(L, 4);
-    Plan p = {.L = L, .h = h, .outer = h->capture, .nblock = 1, .op = OP_loop};
+    Plan p = {.L = L, .h = h, .outer = capture_on(h), .nblock = 1, .op = OP_loop};
     p.given = p.outer->given.n;
     int number[2];
     p.length = luaL_checkinteger(L, 3);

@@ -27,7 +27,7 @@ static bool is_float(const Node *n) { return DTYPES[n->dtype].class == CLASS_FLO
 /* Is t a tensor of a block inside c? */
 static bool is_inner(const Host *h, const Capture *c, const Tensor *t)
 {
-    for (const Capture *in = h->capture; in != c; in = in->outer)
+    for (const Capture *in = capture_on(h); in != c; in = in->outer)
         if (t->trace == &in->trace) return true;
     return false;
 }

@@ -52,11 +52,11 @@ static int whence(lua_State *L)
         [STRONG] = NULL, [WEAK_INT] = "integer", [WEAK_FLOAT] = "float"};
     Host *h = bind_of(L);
     lua_settop(L, 1);
-    const Capture *c = h->capture;
+    const Capture *c = capture_on(h);
     if (!c) return bind_raise(L, SGL_ESTATE, NULL, "whence: no step is being captured");
     const Tensor *t = tensor_at(L, h, 1);
     const CapturedArg *arg = t ? capture_argument(c, t) : NULL;
-    bool made = t ? capture_made(h->capture, t) : is_made(L, &c->watch, 1);
+    bool made = t ? capture_made(c, t) : is_made(L, &c->watch, 1);
     lua_pushstring(L, arg ? "argument" : made ? "made" : "outside");
     if (arg) lua_pushinteger(L, arg - c->args + 1);
     else if (t && t->weak) lua_pushstring(L, NUMBERS[t->weak]);

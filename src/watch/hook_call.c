@@ -54,7 +54,7 @@ int watch_hook_refuse(lua_State *L, lua_Debug *ar, const Watch *w, Break reason,
 static bool is_symbolic(lua_State *L, const Watch *w, int at)
 {
     const Tensor *t = tensor_at(L, w->host, at);
-    return t && capture_holds(w->host->capture, t);
+    return t && tensor_recorder_holds(tensor_recorder(w->host), t);
 }
 
 static void check_value(lua_State *L, lua_Debug *ar, const Watch *w, const char *name)

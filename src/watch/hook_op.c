@@ -159,7 +159,7 @@ static void check_key(const At *at, int table, int key)
         watch_old(at->L, at->w, at->f, table))
         refuse(at, BREAK_KEY, 0, "a table among the arguments as the key of a table");
     if (!t || at->f->library || !lua_istable(at->L, table)) return;
-    if (capture_holds(at->w->host->capture, t))
+    if (tensor_recorder_holds(tensor_recorder(at->w->host), t))
         refuse(at, BREAK_KEY, key, "a tensor as the key of a table");
 }
 

@@ -40,9 +40,9 @@ bool watch_given(lua_State *L, const Watch *w, int at)
 
 static bool is_mixed(lua_State *L, const Watch *w, int a, int b)
 {
-    const Capture *c = w->host->capture;
+    const Capture *c = capture_on(w->host);
     const Tensor *t = tensor_at(L, w->host, a), *u = tensor_at(L, w->host, b);
-    if (t && u) return capture_argument(c, t) && !capture_holds(c, u);
+    if (t && u) return capture_argument(c, t) && !tensor_recorder_holds(&c->recorder, u);
     return watch_given(L, w, a) && watch_old(L, w, NULL, b);
 }
 
@@ -90,7 +90,7 @@ const Tensor *watch_computed(lua_State *L, const Watch *w, int at)
 {
     const Tensor *t = tensor_at(L, w->host, at);
     bool computed = t && t->node && t->node->op != OP_input;
-    return computed && capture_holds(w->host->capture, t) ? t : NULL;
+    return computed && tensor_recorder_holds(tensor_recorder(w->host), t) ? t : NULL;
 }
 
 /* What was done with a table already: once is enough. */

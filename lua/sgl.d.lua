@@ -35,7 +35,7 @@ local sgl = { Tensor = Tensor }
 ---@field cache_min_nodes integer graphs of fewer nodes are compiled without a look at the disk, which takes as long
 ---@field config string configuration file; empty: sgl.yaml or sgl.config.lua in the current folder, if there
 ---@field preset "none"|"dev"|"prod" a set of settings for developing or for production; what is said expressly in the same place wins
----@field enable string|table components that start and whose events are told, such as all,-disk: backends (cpu, null), events of capture, compile and run, programs kept in memory (cache) and on disk
+---@field enable string|table components that start and whose events are told, such as all,-disk: the backends, events of capture, compile and run, programs kept in memory (cache) and on disk
 ---@field event_rate integer events of each frequent kind (runs, steps, hits) told in a second at most; 0: none
 ---@field event_history integer how many events sgl.events() looks back on
 ---@field fail_alloc integer make the n-th allocation fail, for tests; 0: none
@@ -1453,6 +1453,19 @@ function sgl.Compiled:info() end
 ---@return table # list
 function sgl.Compiled:state() end
 
+---The tensors from outside that the program that ran last reads or updates, by their names in its graph: those of the module, of the optimizer behind its own ('opt.m.1.weight'), of other tensors the place that leads to them. The list part holds the names in order; the tensors themselves, not copies. sgl.save(step, path) writes them.
+---@return table # table: name -> tensor, and names from 1
+function sgl.Compiled:state_dict() end
+
+---@class sgl.Compiled.load_state_dict.Options
+---@field strict? boolean names must be the same on both sides (default true)
+
+---Copies values by name into the tensors from outside, as state_dict names them.
+---@param dict table name -> tensor, as state_dict or sgl.load gives
+---@param o? sgl.Compiled.load_state_dict.Options
+---@return any # the compiled function
+function sgl.Compiled:load_state_dict(dict, o) end
+
 ---Every capture so far: { signature, runs, program, reason, broken }; reason says what changed before it, broken is the record of the break that left it without a program.
 ---@return table # list
 function sgl.Compiled:programs() end
@@ -2573,7 +2586,7 @@ function sgl.optim.Optimizer:set_lr(lr, group) end
 ---@return number # number
 function sgl.optim.Optimizer:lr(group) end
 
----Step count, learning rates and state tensors by name; names are listed in order in the list part. The tensors themselves, not copies.
+---Step count, learning rates and state tensors by name; names are listed in order in the list part. The state of a parameter is called after the name under which the module listed it, 'm.1.weight', or its number. The tensors themselves, not copies.
 ---@return table # table
 function sgl.optim.Optimizer:state_dict() end
 
@@ -2653,7 +2666,7 @@ sgl.optim.Lion = {}
 ---@class sgl.data
 sgl.data = {}
 
----Rows of several tensors: #ds is their number, ds.tensors the list, ds[i] row i.
+---Rows of several tensors: #ds is their number, ds.tensors the list, ds[i] row i. What a file named is in ds.columns, ds.classes and ds.categories, else false.
 ---@class sgl.data.Dataset
 ---@field tensors sgl.Tensor[]
 ---@operator len: integer
@@ -2692,16 +2705,19 @@ function sgl.data.Dataset:batches(n, o) end
 function sgl.data.dataset(...) end
 
 ---@class sgl.data.csv.Options
----@field label? integer|string column of the class, by position or by name
----@field scale? number factor of the features (default 1)
+---@field label? integer|string column of the class, by position or by name; text is numbered in the order of its bytes
+---@field columns? table the features, by position or by name; default: all but the label
+---@field categories? table columns of text that become numbers from 0, in the order of their bytes
+---@field missing? number what stands for an empty cell, NA, null and the like; default: an error. A missing category is -1
+---@field scale? number factor of the features that are numbers (default 1)
 ---@field header? boolean whether the first line holds names; default: by its look
 ---@field separator? string one character between the cells (default ",")
----@field dtype? string element type of the features (default "f32")
+---@field dtype? string element type of the features; numbers are read with its digits (default "f32")
 
----Reads a CSV file of numbers, gzipped or not.
+---Reads a CSV file (RFC 4180), gzipped or not. The dataset's `columns` are the names of the features, `classes` the texts of a label column of text, `categories` those of others.
 ---@param path string of the file, .gz too
 ---@param o? sgl.data.csv.Options
----@return sgl.data.Dataset? # Dataset of f32[n, d] and i32[n]; or nil, message, code
+---@return sgl.data.Dataset? # Dataset of numbers [n, d] and i32[n]; or nil, message, code
 ---@return string? message
 ---@return string? code
 function sgl.data.csv(path, o) end

@@ -126,9 +126,51 @@ static void check_config(const char *folder)
     sgl_close(cx);
 }
 
+/* A step as sgl.compile writes it: a weight, and random numbers that go on by themselves. */
+static const char DRAWS[] = "graph\n"
+                            "input %0 state \"1.weight\" f32[2]\n"
+                            "input %1 state \"rng\" i64[2]\n"
+                            "%2 = rand(%1) {draw=0, word=0, dims=[2]} : f32[2]\n"
+                            "%3 = mul(%0, %2) : f32[2]\n"
+                            "%4 = iota() {dim=1, dims=[2], dtype=i64} : i64[2]\n"
+                            "%5 = add(%1, %4) : i64[2]\n"
+                            "output %3 \"y\"\n"
+                            "assign %1 = %5\n";
+
+/* State is reached by its name; a run counts the draws on, so the same count gives the same. */
+static void check_state(void)
+{
+    sgl_context *cx = sgl_open(NULL);
+    sgl_program *p = sgl_parse(cx, DRAWS);
+    int64_t rng[2] = {5, 0};
+    float w[2] = {1, 3}, got[2] = {0}, y[2][2] = {{0}};
+    const int64_t dims[] = {2};
+    sgl_array state = sgl_i64(rng, 1, dims), weight = sgl_f32(w, 1, dims);
+    sgl_array back = sgl_f32(got, 1, dims), out;
+    int at = sgl_find(p, SGL_STATE, "1.weight"), draws = sgl_find(p, SGL_STATE, "rng");
+    HOLDS(p && at == 0 && draws == 1 && sgl_find(p, SGL_OUTPUT, "y") == 0);
+    HOLDS(sgl_state_write(p, at, &weight) == SGL_OK && sgl_state_write(p, draws, &state) == SGL_OK);
+    for (int i = 0; i < 2; i++) {
+        out = sgl_f32(y[i], 1, dims);
+        HOLDS(sgl_run(p, 0, NULL, 1, &out) == SGL_OK);
+    }
+    HOLDS(memcmp(y[0], y[1], sizeof y[0]) != 0);
+    HOLDS(sgl_state_read(p, draws, &state) == SGL_OK && rng[0] == 5 && rng[1] == 2);
+    rng[1] = 1;
+    HOLDS(sgl_state_write(p, draws, &state) == SGL_OK && sgl_run(p, 0, NULL, 1, &out) == SGL_OK);
+    HOLDS(y[1][0] != y[0][0] && sgl_state_read(p, at, &back) == SGL_OK && got[1] == 3);
+    HOLDS(sgl_find(p, SGL_STATE, "1.wieght") == SGL_EARG);
+    HOLDS(strstr(sgl_error(cx), "no state '1.wieght'") && strstr(sgl_error_hint(cx), "1.weight"));
+    HOLDS(sgl_find(p, SGL_INPUT, "1.weight") == SGL_EARG && sgl_find(p, SGL_STATE, NULL) < 0);
+    HOLDS(sgl_find(p, (sgl_port)7, "y") == SGL_EARG && sgl_find(NULL, SGL_STATE, "y") == SGL_EARG);
+    HOLDS(sgl_state_read(p, sgl_find(p, SGL_STATE, "none"), &back) == SGL_EARG);
+    sgl_close(cx);
+}
+
 int main(int argc, char **argv)
 {
     HOLDS(argc == 2);
+    check_state();
     check_events();
     check_config(argv[1]);
     puts(sgl_version());

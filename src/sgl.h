@@ -94,6 +94,10 @@ SGL_API void sgl_program_free(sgl_program *p);       /* before its context ends;
 typedef enum sgl_port { SGL_INPUT, SGL_OUTPUT, SGL_STATE } sgl_port;
 SGL_API int sgl_count(const sgl_program *p, sgl_port port);
 SGL_API const char *sgl_name(const sgl_program *p, sgl_port port, int i);    /* NULL: no such */
+/* The number of the one with the name, the first of several; SGL_EARG: there is none. State has the
+ * names of state dicts and of files that sgl.save writes of a step: "1.weight", "opt.m.1.weight";
+ * "rng" is the seed and the number of draws so far, which a run counts on. */
+SGL_API int sgl_find(sgl_program *p, sgl_port port, const char *name);
 SGL_API sgl_array sgl_type(const sgl_program *p, sgl_port port, int i);      /* data is NULL */
 
 /* Runs the program: all inputs and all outputs, in order. Writes the outputs' data and updates the

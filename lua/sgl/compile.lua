@@ -15,6 +15,7 @@ local coverage = require "sgl.coverage"
 local dynamic = require "sgl.dynamic"
 local events = require "sgl.emit"
 local guards = require "sgl.guards"
+local names = require "sgl.names"
 local results = require "sgl.results"
 local tree = require "sgl.tree"
 
@@ -185,8 +186,12 @@ local function capture(self, entry, walk, plans)
     entry.guards = held
     breaks.watch(entry, self.fn)
   end
+  local function call_state(tensors)
+    entry.state = names.of(entry.guards, tensors, entry.names)
+    return entry.state
+  end
   entry.program = core.capture(step, walk.leaves, walk.names, self.fn, self.effects == "once",
-    note, walk.dims, settle)
+    note, walk.dims, settle, call_state)
   entry.returned = returned
   return entry
 end
@@ -445,6 +450,33 @@ api.method(Compiled, "state", {
     list[i] = { name = guards.path(entry.guards, tensor, entry.names), tensor = tensor }
   end
   return list
+end)
+
+local function state_dict(self, what)
+  local entry, dict = latest(self, what), {}
+  for i, tensor in ipairs(entry.program:state()) do
+    dict[i], dict[entry.state[i]] = entry.state[i], tensor
+  end
+  return dict
+end
+
+api.method(Compiled, "state_dict", {
+  doc = "The tensors from outside that the program that ran last reads or updates, by their names "
+    .. "in its graph: those of the module, of the optimizer behind its own ('opt.m.1.weight'), of "
+    .. "other tensors the place that leads to them. The list part holds the names in order; the "
+    .. "tensors themselves, not copies. sgl.save(step, path) writes them.",
+  returns = "table: name -> tensor, and names from 1", errors = "no call yet",
+}, function(self) return state_dict(self, "state_dict") end)
+
+api.method(Compiled, "load_state_dict", {
+  doc = "Copies values by name into the tensors from outside, as state_dict names them.",
+  args = { { "dict", "table", "name -> tensor, as state_dict or sgl.load gives" } },
+  opts = { { "strict", "boolean", true, "names must be the same on both sides" } },
+  returns = "the compiled function",
+  errors = "no call yet; a missing or unexpected name (strict), a shape or dtype that differs",
+}, function(self, dict, o)
+  names.load(state_dict(self, "load_state_dict"), dict, o.strict, api.describe)
+  return self
 end)
 
 api.method(Compiled, "programs", {

@@ -118,6 +118,14 @@ function guards.reason(held, number, names)
   return path .. " " .. change, path
 end
 
+--- A function that gives the place of an object among the guards in the list, or nil.
+function guards.places(list, names)
+  local from = reached_from(list)
+  return function(object)
+    return from[object] and path_of(from[object], from, names or {}, 1)
+  end
+end
+
 --- The path of an object that the step read, or nil: "hidden.cache[3]", "upvalue" before it when
 --- an upvalue leads to it.
 function guards.path(held, object, names)

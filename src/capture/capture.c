@@ -242,7 +242,7 @@ static void take_example(lua_State *L, Host *h, Capture *c)
 }
 
 /* Where the arguments of core.capture stand, and what it pushes. */
-enum { FN = 1, ARGS, NAMES, USER_FN, ONCE, NOTE, DIMS, SETTLE, GUARDS, CAPTURE, STATES };
+enum { FN = 1, ARGS, NAMES, USER_FN, ONCE, NOTE, DIMS, SETTLE, CALLED, GUARDS, CAPTURE, STATES };
 
 /* Pushes the stand-in for argument i of the list at 2; the list at `anchors` keeps it, so that
  * nothing made later has its address. */
@@ -352,6 +352,36 @@ static void settle(lua_State *L)
     lua_call(L, 1, 1);
 }
 
+/* The inputs of state get the names that the function at CALLED gives for the list of their
+ * tensors. The hook is off: that is no part of the step. */
+static void name_states(lua_State *L, Host *h, const Capture *c)
+{
+    if (lua_isnil(L, CALLED) || !c->states.n) return;
+    lua_pushvalue(L, CALLED);
+    lua_pushvalue(L, STATES);
+    lua_call(L, 1, 1);
+    luaL_checktype(L, -1, LUA_TTABLE);
+    for (int i = 0; i < c->states.n; i++) {
+        lua_rawgeti(L, -1, i + 1);
+        if (ir_input_name(c->trace.graph, c->states.at[i].input, luaL_checkstring(L, -1)) < 0)
+            bind_throw(L, h);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+/* The state of random numbers goes on by the draws, as an assign. */
+static void advance_rng(lua_State *L, Host *h, Capture *c)
+{
+    Graph *g = c->trace.graph;
+    if (!c->rng) return;
+    g->src = c->rng->src;
+    Node *counter = ir_iota(g, DT_i64, 1, (const Dim[]){2}, 0);
+    Node *by = ir_const(g, DT_i64, 1, (const Dim[]){2}, c->draws);
+    Node *next = ir_add(c->rng, ir_mul(counter, by));
+    if (!next || ir_assign(g, c->rng, next) < 0) bind_throw(L, h);
+}
+
 /* Runs the function on what stands for the arguments. */
 static void record(lua_State *L, Host *h, Capture *c, Guards *g)
 {
@@ -368,20 +398,23 @@ static void record(lua_State *L, Host *h, Capture *c, Guards *g)
     settle(L);
     capture_history_end(L, h, c);
     watch_guards_done(L, g, once);
+    name_states(L, h, c);
     take_outputs(L, h, c);
     take_updates(L, h, c);
+    advance_rng(L, h, c);
     if (c->effect && ir_effect(c->trace.graph, c->effect) < 0) bind_throw(L, h);
 }
 
-/* core.capture(fn, args, names?, user_fn?, once?, note?, dims?, settle?) -> program, guards.
+/* core.capture(fn, args, names?, user_fn?, once?, note?, dims?, settle?, called?) -> program,
+ * guards.
  * user_fn is what fn calls. With `once`, writes to what was there before are accepted; note(guards)
  * is called before fn, so that they are there when fn breaks. dims[i] are the sizes, some
  * symbolic, that argument i has inside. settle(result of fn) returns the list of outputs; without
- * it fn does. */
+ * it fn does. called(tensors from outside) returns the list of their names. */
 static int capture(lua_State *L)
 {
     Host *h = bind_of(L);
-    lua_settop(L, SETTLE);
+    lua_settop(L, CALLED);
     SrcPos start = function_start(L, h, USER_FN);
     luaL_checktype(L, FN, LUA_TFUNCTION);
     int nargs = bind_check_list(L, ARGS, "capture: the arguments");

@@ -16,7 +16,7 @@
 
 typedef struct Binding {
     Graph *to;
-    const int64_t *values;     /* by number of the symbol */
+    const int64_t *values;        /* by number of the symbol */
     int64_t attr[ATTR_MAX_WORDS]; /* of the node that is being made */
 } Binding;
 

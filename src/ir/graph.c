@@ -214,6 +214,14 @@ Node *ir_input(Graph *g, InputKind kind, const char *name, Dtype dtype, int rank
     return n;
 }
 
+int ir_input_name(Graph *g, const Node *input, const char *name)
+{
+    const char *kept = name_kept(g, name);
+    if (!kept) return SGL_ENOMEM;
+    g->inputs.at[input->attr[0]].name = kept;
+    return SGL_OK;
+}
+
 int ir_output(Graph *g, Node *n, const char *name)
 {
     if (!n) return g->cx->err.code;

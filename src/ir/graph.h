@@ -81,6 +81,8 @@ Node *ir_node(Graph *g, Op op, int nin, Node *const *in, const int64_t *attr, in
 Node *ir_node_find(const Graph *g, Op op, int nin, Node *const *in, const int64_t *attr, int nattr);
 
 Node *ir_input(Graph *g, InputKind kind, const char *name, Dtype dtype, int rank, const Dim *dims);
+/* Another name for an input, of which no node depends. */
+int ir_input_name(Graph *g, const Node *input, const char *name);
 int ir_output(Graph *g, Node *n, const char *name);
 int ir_assign(Graph *g, Node *input, Node *value);     /* last one wins; same dtype and dims */
 int ir_effect(Graph *g, Node *last);                   /* i32[]; NULL is refused */

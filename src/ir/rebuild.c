@@ -5,6 +5,7 @@
 #include <string.h>
 #include "ir/attr.h"
 #include "ir/control.h"
+#include "ir/print.h"
 #include "ir/rebuild.h"
 
 static int out_of_memory(const Rebuild *rb)
@@ -66,12 +67,13 @@ static int most_inputs(const Graph *g)
     return most;
 }
 
-static int make_nodes(Rebuild *rb, Node **in)
+static int make_nodes(Rebuild *rb, bool inputs_only, Node **in)
 {
     Remake remake = rb->remake ? rb->remake : ir_rebuild_same;
     for (int id = 0; id < rb->from->nodes.n; id++) {
         const Node *n = rb->from->nodes.at[id];
         if ((rb->nodes && !rb->nodes[id]) || rb->made[id]) continue;
+        if (inputs_only && n->op != OP_input) continue;
         for (int i = 0; i < n->nin; i++) in[i] = rb->made[n->in[i]->id];
         stand(rb, n);
         rb->made[id] = remake(rb, n, in);
@@ -116,7 +118,8 @@ static int fill_regions(Rebuild *rb, Node **in)
     return status;
 }
 
-int ir_rebuild_nodes(Rebuild *rb)
+/* In a whole graph the inputs come first, as in its text. */
+static int rebuild(Rebuild *rb, bool inputs_first)
 {
     Graph *to = rb->to;
     Src src = to->src;
@@ -126,7 +129,8 @@ int ir_rebuild_nodes(Rebuild *rb)
     rb->made = base_mem_zero((size_t)rb->from->nodes.n + 1, sizeof *rb->made);
     rb->region = base_mem_zero((size_t)rb->from->regions.n, sizeof *rb->region);
     int status = in && rb->made && rb->region ? begin_regions(rb) : out_of_memory(rb);
-    if (status == SGL_OK) status = make_nodes(rb, in);
+    if (status == SGL_OK && inputs_first) status = make_nodes(rb, true, in);
+    if (status == SGL_OK) status = make_nodes(rb, false, in);
     if (status == SGL_OK) status = fill_regions(rb, in);
     to->src = src;
     to->region = region;
@@ -134,6 +138,8 @@ int ir_rebuild_nodes(Rebuild *rb)
     base_mem_free(in);
     return status;
 }
+
+int ir_rebuild_nodes(Rebuild *rb) { return rebuild(rb, false); }
 
 void ir_rebuild_end(Rebuild *rb)
 {
@@ -158,20 +164,40 @@ static int make_ends(const Rebuild *rb)
         Node *input = rb->made[from->inputs.at[a->input].node->id];
         status = ir_assign(rb->to, input, rb->made[a->value->id]);
     }
-    if (from->effect && status == SGL_OK)
-        status = ir_effect(rb->to, rb->made[from->effect->id]);
+    if (from->effect && status == SGL_OK) status = ir_effect(rb->to, rb->made[from->effect->id]);
     return status;
 }
 
 Graph *ir_rebuild_graph(Rebuild *rb)
 {
-    int status = rb->to ? ir_rebuild_nodes(rb) : failure(rb);
+    int status = rb->to ? rebuild(rb, true) : failure(rb);
     if (status == SGL_OK) status = make_ends(rb);
     ir_rebuild_end(rb);
     if (status == SGL_OK) return rb->to;
     ir_graph_free(rb->to);
     rb->to = NULL;
     return NULL;
+}
+
+Graph *ir_rebuild_live(const Graph *from, Remake remake, RebuildOrigin origin, void *arg)
+{
+    Graph *to = ir_graph_new(from->cx), *made = NULL;
+    Live live = {0};
+    if (to && ir_live_find(from, &live)) {
+        to->shares = true;
+        made = ir_rebuild_graph(&(Rebuild){.from = from,
+                                           .to = to,
+                                           .nodes = live.node,
+                                           .regions = live.region,
+                                           .remake = remake,
+                                           .origin = origin,
+                                           .arg = arg});
+    } else {
+        base_fail(from->cx, SGL_ENOMEM, "out of memory for a graph");
+        ir_graph_free(to);
+    }
+    ir_live_free(&live);
+    return made;
 }
 
 /* ---- blocks */

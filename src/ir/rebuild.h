@@ -3,8 +3,9 @@
  * Whoever rewrites says which nodes and regions stay and what takes the place of a node; what all
  * would do alike stands in rebuild.c: inputs, regions, sources, origins, blocks of control nodes,
  * outputs, assigns, effects. What a graph carries beyond these is carried over there too, once.
- * Holds: `from` is never changed; nodes are met in the order of ids, so the inputs of a node are
- *        made before it, and inputs, outputs, assigns and regions keep their order.
+ * Holds: `from` is never changed; nodes are met in the order of ids (in a whole graph inputs
+ *        first), so what a node reads is made before it, and inputs, outputs, assigns and regions
+ *        keep their order.
  */
 #ifndef SGL_IR_REBUILD_H
 #define SGL_IR_REBUILD_H
@@ -41,6 +42,9 @@ void ir_rebuild_end(Rebuild *rb);
 /* The whole graph, outputs, assigns and effects too; it takes `to`, which may be NULL when there
  * was no memory for it, and ends what ir_rebuild_nodes made. NULL with the error set. */
 Graph *ir_rebuild_graph(Rebuild *rb);
+
+/* What a pass does: the whole graph without what nothing needs, where equal nodes are one. */
+Graph *ir_rebuild_live(const Graph *from, Remake remake, RebuildOrigin origin, void *arg);
 
 /* The node itself: the same op and attributes over the new inputs, or the same input. */
 Node *ir_rebuild_same(Rebuild *rb, const Node *n, Node **in);

@@ -10,7 +10,8 @@
 
 int module_open_core(lua_State *L)
 {
-    static const luaL_Reg *const LISTS[] = {MODULE_INFO, MODULE_TABLES, MODULE_IO, MODULE_KNOBS};
+    static const luaL_Reg *const LISTS[] = {MODULE_INFO, MODULE_TABLES, MODULE_IO, MODULE_CSV,
+                                            MODULE_KNOBS};
     luaL_checkversion(L);
     lua_settop(L, 0);
     /* The module survives a cleared package.loaded: classes are made once for each Lua state. */

@@ -8,7 +8,6 @@
 #include "module/module.h"
 #include "base/file.h"
 #include "tensor/tensor.h"
-#include "io/csv.h"
 #include "io/idx.h"
 #include "io/safetensors.h"
 #include "io/yaml.h"
@@ -16,7 +15,6 @@
 /* Whatever a call here holds outside Lua's heap. */
 typedef struct Loaded {
     char *bytes;
-    CsvTable table;
     SafeFile safe;
     YamlFile yaml;
 } Loaded;
@@ -25,7 +23,6 @@ static int loaded_gc(lua_State *L)
 {
     Loaded *l = lua_touserdata(L, 1);
     base_mem_free(l->bytes);
-    io_csv_free(&l->table);
     io_safetensors_free(&l->safe);
     io_yaml_free(&l->yaml);
     memset(l, 0, sizeof *l);
@@ -81,31 +78,6 @@ static int write_file(lua_State *L)
     return 1;
 }
 
-/* core.csv(text, {separator=, header=, name=}) -> f32[rows, cols] */
-static int read_csv(lua_State *L)
-{
-    Host *h = bind_of(L);
-    size_t n;
-    Err e = {0};
-    CsvOptions o = {0};
-    const char *text = luaL_checklstring(L, 1, &n);
-    lua_settop(L, 2);
-    if (lua_istable(L, 2)) {
-        lua_getfield(L, 2, "separator");
-        o.separator = luaL_optstring(L, -1, ",")[0];
-        lua_getfield(L, 2, "header");
-        o.header = lua_toboolean(L, -1);
-        lua_getfield(L, 2, "name");
-        o.name = luaL_optstring(L, -1, NULL);
-    }
-    Loaded *l = loaded_new(L);
-    if (io_csv_parse(text, n, &o, &l->table, &e) < 0) return raise_err(L, &e);
-    int64_t dims[] = {l->table.rows, l->table.cols};
-    Storage *s = tensor_make(L, h, DT_f32, 2, dims)->storage;
-    if (s->bytes) memcpy(s->data, l->table.values.at, s->bytes);
-    return 1;
-}
-
 /* core.idx(text, name) -> tensor */
 static int read_idx(lua_State *L)
 {
@@ -115,7 +87,7 @@ static int read_idx(lua_State *L)
     IdxArray a;
     const char *bytes = luaL_checklstring(L, 1, &n);
     if (io_idx_parse(bytes, n, luaL_optstring(L, 2, NULL), &a, &e) < 0) return raise_err(L, &e);
-    io_idx_read(&a, tensor_make(L, h, a.dtype, a.rank, a.dims)->storage->data);
+    io_idx_read(&a, dev_storage_edit(tensor_make(L, h, a.dtype, a.rank, a.dims)->storage));
     return 1;
 }
 
@@ -125,8 +97,8 @@ static void push_safe(lua_State *L, Host *h, const SafeTensor *t)
     lua_pushstring(L, t->name);
     lua_rawseti(L, -2, 1);
     Storage *s = tensor_make(L, h, t->dtype, t->rank, t->dims)->storage;
-    if (t->bytes) memcpy(s->data, t->data, t->bytes);
-    uint8_t *flag = s->data;
+    uint8_t *flag = dev_storage_edit(s);
+    if (t->bytes) memcpy(flag, t->data, t->bytes);
     for (int64_t i = 0; t->dtype == DT_bool && i < s->count; i++) flag[i] = flag[i] != 0;
     lua_rawseti(L, -2, 2);
 }
@@ -166,7 +138,7 @@ static SafeTensor *check_named(lua_State *L, Host *h, int n)
         list[i] = (SafeTensor){.name = luaL_checkstring(L, -2),
                                .dtype = s->dtype,
                                .rank = s->rank,
-                               .data = s->data,
+                               .data = tensor_host(L, h, s),
                                .bytes = s->bytes};
         memcpy(list[i].dims, s->dims, s->rank * sizeof *s->dims);
         lua_pop(L, 3);
@@ -246,7 +218,6 @@ const luaL_Reg MODULE_IO[] = {
     {"read", read_file},
     {"there", file_there},
     {"write", write_file},
-    {"csv", read_csv},
     {"idx", read_idx},
     {"yaml", read_yaml},
     {"safetensors_load", load_safetensors},

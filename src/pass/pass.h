@@ -1,11 +1,12 @@
-/* pass.h: the pipeline, a list that can be read aloud (pass.c).
+/* pass.h: the pipeline, a list that can be read aloud (pass.def).
  *
  * Each pass is one file. Graph passes rebuild and never mutate; `fuse`, `order` and `plan` fill
  * the Schedule. After each pass the graph is verified (knob `verify`), its time noted, and the
- * dump hook called. To add a pass: a file, a row.
+ * dump hook called. To add a pass: a file with pass_<name>, and a row of pass.def before `fuse`.
  */
 #ifndef SGL_PASS_PASS_H
 #define SGL_PASS_PASS_H
+#include "ir/rebuild.h"
 #include "pass/schedule.h"
 
 /* Whoever fills `schedule` hands it the graph: on an error the schedule, where there is one, and
@@ -13,6 +14,7 @@
 typedef struct PassState {
     Ctx *cx;
     Graph *graph;          /* current; each graph pass replaces it */
+    Sizes *sizes;          /* those at hand; `fuse` hands them to the schedule */
     Schedule *schedule;    /* NULL before `fuse` */
 } PassState;
 typedef struct Pass {
@@ -32,14 +34,20 @@ typedef struct PassTimes {
 typedef void (*PassHook)(void *arg, const char *pass, const PassState *);
 
 /* Runs the pipeline over g (takes it: ownership moves to the Schedule, or it is freed on error).
- * `until` stops after that pass (NULL: all; a schedule without later passes has no offsets). */
-Schedule *pass_run(Graph *g, const char *until, PassTimes *times, PassHook hook, void *arg);
+ * `until` stops after that pass (NULL: all; a schedule without later passes has no offsets).
+ * `values` are the sizes at hand, by number of the symbol; NULL: the graph is static, or goes
+ * through graph passes only. */
+Schedule *pass_run(Graph *g, const int64_t *values, const char *until, PassTimes *times,
+                   PassHook hook, void *arg);
 
 /* The rest of the pipeline, over a graph that the graph passes have been over before. */
 Schedule *pass_schedule(Graph *g, PassTimes *times, PassHook hook, void *arg);
 
-int pass_simplify(PassState *);
-int pass_fuse(PassState *);
-int pass_order(PassState *);
-int pass_plan(PassState *);
+/* What a graph pass is made of: the graph anew without dead nodes, equal nodes being one, with what
+ * `remake` puts in the place of each node. The old graph stays behind it as Graph.from. */
+int pass_rewrite(PassState *, Remake, void *arg);
+
+#define PASS(name, doc) int pass_##name(PassState *);
+#include "pass/pass.def"
+#undef PASS
 #endif

@@ -6,8 +6,6 @@
  * Holds: the values of outputs and assigns keep their bits. Rounds repeat until no rule fires;
  *        the last round only drops what the rules left behind.
  */
-#include "ir/print.h"
-#include "ir/rebuild.h"
 #include "pass/pass.h"
 #include "pass/simplify.h"
 
@@ -43,40 +41,19 @@ static Node *simplified(Rebuild *rb, const Node *n, Node **in)
     return trimmed < 0 ? NULL : rb->made[n->id];
 }
 
-/* One round; NULL with the error set. *fired is the number of rules applied. */
-static Graph *simplify(const Graph *from, bool first, bool rules, int *fired)
-{
-    Live live;
-    *fired = 0;
-    Rebuild rb = {.from = from,
-                  .to = ir_graph_new(from->cx),
-                  .remake = rules ? simplified : NULL,
-                  .origin = first ? ORIGIN_NODE : ORIGIN_SAME,
-                  .arg = fired};
-    if (!rb.to) return NULL;
-    if (!ir_live_find(from, &live)) {
-        base_fail(from->cx, SGL_ENOMEM, "out of memory for a graph");
-        ir_graph_free(rb.to);
-        return NULL;
-    }
-    rb.to->shares = true;
-    rb.nodes = live.node;
-    rb.regions = live.region;
-    Graph *made = ir_rebuild_graph(&rb);
-    ir_live_free(&live);
-    return made;
-}
-
 int pass_simplify(PassState *st)
 {
     Graph *given = st->graph, *now = given;
-    int fired = 1;
-    for (int round = 0; fired && round < MAX_ROUNDS; round++) {
-        bool rules = round < MAX_ROUNDS - 1;
-        Graph *next = simplify(now, now == given, rules, &fired);
+    bool again = true;
+    for (int round = 0; again && round < MAX_ROUNDS; round++) {
+        int fired = 0;
+        Remake remake = round < MAX_ROUNDS - 1 ? simplified : NULL;
+        RebuildOrigin origin = now == given ? ORIGIN_NODE : ORIGIN_SAME;
+        Graph *next = ir_rebuild_live(now, remake, origin, &fired);
         if (now != given) ir_graph_free(now);
         if (!next) return st->cx->err.code;
         now = next;
+        again = fired > 0;
     }
     now->from = given;
     st->graph = now;

@@ -45,7 +45,8 @@ static Node *copy_node(Rebuild *rb, const Node *n, Node **in)
 static Rebuild copying(const Graph *from, const uint8_t *mark, Graph *to, uint8_t *regions)
 {
     mark_regions(from, mark, regions);
-    return (Rebuild){.from = from, .to = to, .nodes = mark, .regions = regions, .remake = copy_node};
+    return (Rebuild){
+        .from = from, .to = to, .nodes = mark, .regions = regions, .remake = copy_node};
 }
 
 int tensor_copy(const Graph *from, const uint8_t *mark, Graph *to, Node **made)

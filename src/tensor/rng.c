@@ -20,10 +20,9 @@ Storage *tensor_rng_next(Host *h, int draws)
 {
     Storage *s = dev_storage_new(h->cx, DT_i64, 1, (const int64_t[]){2});
     if (!s) return NULL;
-    int64_t *state = s->data;
-    state[0] = room_of(h)->rng_seed;
-    state[1] = room_of(h)->rng_counter;
-    room_of(h)->rng_counter += draws;
+    TensorRoom *room = room_of(h);
+    dev_storage_write(s, (const int64_t[]){room->rng_seed, room->rng_counter});
+    room->rng_counter += draws;
     return s;
 }
 

@@ -47,6 +47,8 @@ void tensor_hint_memory(lua_State *L, Host *h);             /* tells the collect
 void tensor_push_methods(lua_State *L); /* sgl.Tensor, the table of tensors' methods */
 /* The value; raises. In a step only what the step does not compute can be read. */
 Storage *tensor_value(lua_State *L, Host *h, int arg, const char *what);
+/* The elements, for the host to read; raises where they cannot be fetched. */
+const void *tensor_host(lua_State *L, Host *h, const Storage *s);
 /* Runs what is pending for these. */
 int tensor_realize(Host *h, int n, Tensor *const *list);
 

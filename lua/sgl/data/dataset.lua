@@ -17,7 +17,8 @@ dataset.root = api.module("data", "Datasets: files to batches of tensors")
 local Dataset = {}
 dataset.Dataset = Dataset
 api.class(dataset.root, "Dataset", {
-  doc = "Rows of several tensors: #ds is their number, ds.tensors the list, ds[i] row i.",
+  doc = "Rows of several tensors: #ds is their number, ds.tensors the list, ds[i] row i. What a file "
+    .. "named is in ds.columns, ds.classes and ds.categories, else false.",
 }, Dataset)
 
 -- Added to the seed, so that the orders are other numbers than those a script draws.
@@ -56,8 +57,13 @@ function dataset.rows(tensors, index)
   return list
 end
 
-local function new(tensors)
-  return setmetatable({ tensors = tensors, size = tensors[1].shape[1], epoch = 0 }, Dataset)
+-- What a reader knows beside the tensors: { columns, classes, categories }.
+local FACTS = { "columns", "classes", "categories" }
+
+local function new(tensors, facts)
+  local ds = { tensors = tensors, size = tensors[1].shape[1], epoch = 0 }
+  for _, name in ipairs(FACTS) do ds[name] = facts and rawget(facts, name) or false end
+  return setmetatable(ds, Dataset)
 end
 dataset.new = new
 
@@ -117,7 +123,8 @@ api.method(Dataset, "split", {
   core.rng(seed, counter)
   local parts, first = {}, 1
   for i, size in ipairs(sizes) do
-    parts[i] = new(dataset.rows(self.tensors, dataset.part(order, first, first + size - 1)))
+    local rows = dataset.rows(self.tensors, dataset.part(order, first, first + size - 1))
+    parts[i] = new(rows, self)
     first = first + size
   end
   return table.unpack(parts)
@@ -173,16 +180,19 @@ api.method(Dataset, "batches", {
   end)
 end)
 
---- The text of a file, gzip unpacked; nil, message, code when it cannot be opened. Damaged data
---- raises.
-function dataset.read(path)
-  local text, message, code = core.read(path)
-  if not text and code ~= "SGL_EFILE" then raise(code, message, "the file is not whole") end
-  return text, message, code
+--- What a function that opens a file gave: it, or nil, message, code. Damaged data raises.
+function dataset.opened(value, message, code)
+  if not value and code ~= "SGL_EFILE" then raise(code, message, "the file is not whole") end
+  return value, message, code
 end
 
---- A dataset from a list of tensors, checked.
-function dataset.from(list)
+--- The text of a file, gzip unpacked; nil, message, code when it cannot be opened.
+function dataset.read(path)
+  return dataset.opened(core.read(path))
+end
+
+--- A dataset from a list of tensors, checked; facts: see FACTS.
+function dataset.from(list, facts)
   for i = 1, math.max(1, #list) do
     local t = list[i]
     if not core.is_tensor(t) or t.ndim == 0 or t.shape[1] ~= list[1].shape[1] then
@@ -190,13 +200,13 @@ function dataset.from(list)
         i, i > 1 and tostring(list[1].shape[1]) or "any number of", api.describe(t)))
     end
   end
-  return new(table.move(list, 1, #list, 1, {}))
+  return new(table.move(list, 1, #list, 1, {}), facts)
 end
 
 api.fn(dataset.root, "dataset", {
   doc = "A dataset of tensors that have a row for each sample.",
   args = { { "tensors", "tensor...", "x, y, …" } }, returns = "Dataset",
   errors = "different numbers of rows",
-}, dataset.from)
+}, function(list) return dataset.from(list) end)
 
 return dataset

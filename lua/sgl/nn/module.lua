@@ -9,6 +9,7 @@
 
 local core = require "sgl.core"
 local api = require "sgl.api"
+local names = require "sgl.names"
 local versioned = require "sgl.versioned"
 
 local M = api.module("nn", "Modules, layers, losses and initialisers")
@@ -82,6 +83,18 @@ end
 local function accept_parameter(v) return is_parameter[v] end
 local function accept_buffer(v) return core.is_tensor(v) and not is_parameter[v] end
 
+-- The parameters, as the user lists them: an optimizer calls its state after these names.
+local function named_parameters(self)
+  local list = collect(self, accept_parameter)
+  names.note(list)
+  return list
+end
+
+-- All tensors and modules below, shared ones under each name.
+local function entries(self)
+  return collect(self, function() return true end, true)
+end
+
 local function seconds(list)
   local values = {}
   for i, item in ipairs(list) do values[i] = item[2] end
@@ -98,9 +111,9 @@ method("forward", { doc = "What calling the module computes; every class defines
 end)
 method("named_parameters", { doc = "Iterates over name, parameter in order of assignment; a shared "
   .. "parameter comes once, under its first name.", returns = "iterator" },
-  function(self) return pairs_of(collect(self, accept_parameter)) end)
+  function(self) return pairs_of(named_parameters(self)) end)
 method("parameters", { doc = "The parameters as a list, each once.", returns = "list of tensors" },
-  function(self) return seconds(collect(self, accept_parameter)) end)
+  function(self) return seconds(named_parameters(self)) end)
 method("named_buffers", { doc = "Iterates over name, tensor for tensors that are no parameters.",
   returns = "iterator" }, function(self) return pairs_of(collect(self, accept_buffer)) end)
 method("buffers", { doc = "The tensors that are no parameters, as a list.",
@@ -134,7 +147,7 @@ method("eval", { doc = "Sets evaluation mode, below too.", returns = "the module
 method("count", { doc = "Number of elements of all parameters.", returns = "integer" },
   function(self)
     local n = 0
-    for _, p in ipairs(self:parameters()) do n = n + p:numel() end
+    for _, item in ipairs(collect(self, accept_parameter)) do n = n + item[2]:numel() end
     return n
   end)
 method("to", { doc = "Casts parameters and buffers of float type to a dtype.",
@@ -174,36 +187,7 @@ method("load_state_dict", {
   returns = "the module",
   errors = "a missing or unexpected name (strict), a shape or dtype that differs",
 }, function(self, dict, o)
-  local own, pending, missing = self:state_dict(), {}, {}
-  for _, name in ipairs(own) do
-    local from, to = dict[name], own[name]
-    if not from then
-      missing[#missing + 1] = name
-    else
-      if api.describe(from) ~= api.describe(to) then
-        core.raise("SGL_ESHAPE", ("load_state_dict: '%s' is %s here and %s in the dict"):format(
-          name, api.describe(to), api.describe(from)),
-          "the dict must come from a module of the same sizes and dtype")
-      end
-      pending[#pending + 1] = { to, from }
-    end
-  end
-  if o.strict then
-    if #missing > 0 then
-      core.raise("SGL_EARG", "load_state_dict: missing: " .. table.concat(missing, ", "),
-        "pass { strict = false } to load what is there")
-    end
-    local extra = {}
-    for name in pairs(dict) do
-      if type(name) == "string" and not own[name] then extra[#extra + 1] = name end
-    end
-    if #extra > 0 then
-      table.sort(extra)
-      core.raise("SGL_EARG", "load_state_dict: unexpected: " .. table.concat(extra, ", "),
-        "pass { strict = false } to ignore them")
-    end
-  end
-  for _, p in ipairs(pending) do p[1]:assign(p[2]) end
+  names.load(self:state_dict(), dict, o.strict, api.describe)
   return self
 end)
 
@@ -264,6 +248,7 @@ local function new_class(name, constructor, row)
   local function build(...)
     local self = versioned.new(setmetatable({}, inherit), meta)
     order_of[self] = {}
+    names.holder(self, "module", entries, versioned.fields(self))
     local file, line = core.position()
     facts_of[self] = { class = name, file = file, line = line,
                        call = row and call_text(row, ...) or "" }

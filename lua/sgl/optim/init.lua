@@ -10,6 +10,7 @@ local create = require "sgl.tensor.create"
 local rules = require "sgl.optim.rules"
 local clip = require "sgl.optim.clip"
 local schedule = require "sgl.optim.schedule"
+local names = require "sgl.names"
 local versioned = require "sgl.versioned"
 
 local M = clip.M
@@ -79,6 +80,19 @@ local function make_state(rule, p, h)
   return versioned.new(state)
 end
 
+-- What the parameters are called: as a module listed them, or by number where a name comes twice.
+local function parameter_names(params)
+  local list, first = {}, {}
+  for i, p in ipairs(params) do
+    local name = names.listed(p)
+    list[i] = name and not first[name] and name or tostring(i)
+    first[list[i]] = i
+  end
+  return list
+end
+
+local entries
+
 local function build(rule, full, opts, params, defaults)
   local self = setmetatable({ rule = rule, params = {}, state = {}, groups = {},
                               steps = core.tensor(0, "i32") }, M[rule.name])
@@ -97,8 +111,9 @@ local function build(rule, full, opts, params, defaults)
     end
     self.groups[i].last = #self.params
   end
+  self.names = parameter_names(self.params)
   self.params, self.state = versioned.new(self.params), versioned.new(self.state)
-  return self
+  return names.holder(self, "optim", entries)
 end
 
 -- The learning rate of a group in this step: what the call says, else the schedule's value times
@@ -195,24 +210,30 @@ method("lr", {
   return g.schedule and lr * g.schedule:at(self.steps:item()) or lr
 end)
 
+-- What an optimizer holds beside the parameters: { name, tensor }, and for the state of a parameter
+-- the name that it had before parameters had names.
+function entries(self)
+  local list = { { "steps", self.steps } }
+  for i, g in ipairs(self.groups) do list[#list + 1] = { "lr." .. i, g.lr } end
+  for _, g in ipairs(self.groups) do
+    for i = g.first, g.last do
+      for _, name in ipairs(self.rule.state(g.options)) do
+        list[#list + 1] = { ("%s.%s"):format(name, self.names[i]), self.state[i][name],
+                            ("%d.%s"):format(i, name) }
+      end
+    end
+  end
+  return list
+end
+
 method("state_dict", { doc = "Step count, learning rates and state tensors by name; names are "
-  .. "listed in order in the list part. The tensors themselves, not copies.", returns = "table" },
+  .. "listed in order in the list part. The state of a parameter is called after the name under "
+  .. "which the module listed it, 'm.1.weight', or its number. The tensors themselves, not copies.",
+  returns = "table" },
   function(self)
     local dict = {}
-    local function add(name, t)
-      dict[#dict + 1] = name
-      dict[name] = t
-    end
-    add("steps", self.steps)
-    for i, g in ipairs(self.groups) do add("lr." .. i, g.lr) end
-    for i, state in ipairs(self.state) do
-      for _, g in ipairs(self.groups) do
-        if i >= g.first and i <= g.last then
-          for _, name in ipairs(self.rule.state(g.options)) do
-            add(i .. "." .. name, state[name])
-          end
-        end
-      end
+    for _, entry in ipairs(entries(self)) do
+      dict[#dict + 1], dict[entry[1]] = entry[1], entry[2]
     end
     return dict
   end)
@@ -223,19 +244,21 @@ method("load_state_dict", {
   returns = "nothing",
   errors = "a missing name, a shape that differs",
 }, function(self, dict)
-  local own = self:state_dict()
-  for _, name in ipairs(own) do
-    local from, full = dict[name], "optim." .. self.rule.name .. ":load_state_dict"
+  local full, pending = "optim." .. self.rule.name .. ":load_state_dict", {}
+  for _, entry in ipairs(entries(self)) do
+    local name, to, older = entry[1], entry[2], entry[3]
+    local from = dict[name] or older and dict[older]
     if from == nil then
       core.raise("SGL_EARG", ("%s: '%s' is missing"):format(full, name),
         "the dict must come from state_dict() of the same rule with the same options")
-    elseif api.describe(from) ~= api.describe(own[name]) then
+    elseif api.describe(from) ~= api.describe(to) then
       core.raise("SGL_ESHAPE", ("%s: '%s' is %s here and %s in the dict"):format(full, name,
-        api.describe(own[name]), api.describe(from)),
+        api.describe(to), api.describe(from)),
         "the dict must come from an optimizer of the same parameters")
     end
+    pending[#pending + 1] = { to, from }
   end
-  for _, name in ipairs(own) do own[name]:assign(dict[name]) end
+  for _, p in ipairs(pending) do p[1]:assign(p[2]) end
 end)
 
 api.strict(Optimizer, "an optimizer", { "params", "steps" })

@@ -1,0 +1,153 @@
+-- names.lua: what the state of a step is called, in its graph, in files and in C programs.
+--
+-- In:    the guards of a capture, the tensors from outside that it uses.
+-- Out:   a name for each, unlike all others of the graph.
+-- Holds: what a module or an optimizer that the step read holds has the name of its state_dict:
+--        with one module as it is ("1.weight"), with several behind the place of each
+--        ("gen.1.weight"); an optimizer's always ("opt.m.1.weight"). Other tensors are called by
+--        the place that leads to them ("w", "cfg.scale"); one without a place is "state". A name
+--        that is taken gets a number behind it. Only what the step read decides, in that order.
+local core = require "sgl.core"
+local guards = require "sgl.guards"
+
+local names = {}
+
+-- Objects that hold state, as { kind, entries }; the object in front of each table behind one.
+local holders = setmetatable({}, { __mode = "k" })
+local front = setmetatable({}, { __mode = "k" })
+-- Parameters by the name under which a module listed them last.
+local listed = setmetatable({}, { __mode = "k" })
+
+--- Registers an object that holds state: entries(object) lists { name, value }, values being
+--- tensors and, for modules, the modules below. `kind` names it where no place leads to it;
+--- `behind` is the table that has its fields, if that is another.
+function names.holder(object, kind, entries, behind)
+  holders[object] = { kind = kind, entries = entries }
+  if behind then front[behind] = object end
+  return object
+end
+
+--- Notes the names under which parameters were listed: { name, tensor } each.
+function names.note(list)
+  for _, item in ipairs(list) do listed[item[2]] = item[1] end
+end
+
+--- The name under which a module listed the tensor last, or nil.
+function names.listed(tensor) return listed[tensor] end
+
+-- The objects that hold state among all that the guards lead through, in their order.
+local function met_holders(list)
+  local found, seen = {}, {}
+  local function meet(v)
+    local object = v ~= nil and (holders[v] and v or front[v])
+    if not object or seen[object] then return end
+    seen[object], found[#found + 1] = true, object
+  end
+  for _, g in ipairs(list) do
+    meet(g.container)
+    meet(g.value)
+  end
+  return found
+end
+
+-- "models[1].net" as "models.1.net"; nil where words, not a place, lead to the object.
+local function dotted(path)
+  local name = path:gsub('%["?(.-)"?%]', ".%1"):gsub("^%.", "")
+  return not name:find "[%s()]" and name ~= "" and name or nil
+end
+
+local function unlike(taken, name)
+  local free, n = name, 1
+  while taken[free] do
+    n = n + 1
+    free = name .. "." .. n
+  end
+  taken[free] = true
+  return free
+end
+
+-- The holders that no other holds, each with what is wanted of its entries: { object, kind, list }.
+local function roots_of(found, wanted)
+  local roots, inside = {}, {}
+  for _, object in ipairs(found) do
+    local list, facts = {}, holders[object]
+    for _, entry in ipairs(not inside[object] and facts.entries(object) or {}) do
+      if wanted[entry[2]] then list[#list + 1] = entry end
+      if holders[entry[2]] then inside[entry[2]] = true end
+    end
+    roots[#roots + 1] = { object = object, kind = facts.kind, list = list }
+  end
+  local kept = {}
+  for _, root in ipairs(roots) do
+    if #root.list > 0 and not inside[root.object] then kept[#kept + 1] = root end
+  end
+  return kept
+end
+
+local function count_modules(roots)
+  local n = 0
+  for _, root in ipairs(roots) do n = n + (root.kind == "module" and 1 or 0) end
+  return n
+end
+
+--- The names of the tensors, as a list; `arguments` gives names of objects that came as arguments.
+function names.of(held, tensors, arguments)
+  local list = core.guards_list(held)
+  local place = guards.places(list, arguments)
+  local wanted, given, taken, prefixes = {}, {}, { rng = true }, {}
+  for _, t in ipairs(tensors) do wanted[t] = true end
+  local roots = roots_of(met_holders(list), wanted)
+  local alone = count_modules(roots) == 1
+  for _, root in ipairs(roots) do
+    local path, prefix = arguments[root.object] or place(root.object), ""
+    if root.kind ~= "module" or not alone then
+      prefix = unlike(prefixes, path and dotted(path) or root.kind) .. "."
+    end
+    for _, entry in ipairs(root.list) do
+      given[entry[2]] = given[entry[2]] or unlike(taken, prefix .. entry[1])
+    end
+  end
+  local out = {}
+  for i, t in ipairs(tensors) do
+    local path = not given[t] and (listed[t] or place(t))
+    out[i] = given[t] or unlike(taken, path and dotted(path) or "state")
+  end
+  return out
+end
+
+--- Copies values by name into the tensors of a state dict. With `strict` the names must be the
+--- same on both sides.
+function names.load(own, dict, strict, describe)
+  local pending, missing = {}, {}
+  for _, name in ipairs(own) do
+    local from, to = dict[name], own[name]
+    if not from then
+      missing[#missing + 1] = name
+    else
+      if describe(from) ~= describe(to) then
+        core.raise("SGL_ESHAPE", ("load_state_dict: '%s' is %s here and %s in the dict"):format(
+          name, describe(to), describe(from)),
+          "the dict must come from a module of the same sizes and dtype")
+      end
+      pending[#pending + 1] = { to, from }
+    end
+  end
+  if strict then
+    if #missing > 0 then
+      core.raise("SGL_EARG", "load_state_dict: missing: " .. table.concat(missing, ", "),
+        "pass { strict = false } to load what is there")
+    end
+    local extra = {}
+    for name in pairs(dict) do
+      if type(name) == "string" and not own[name] then extra[#extra + 1] = name end
+    end
+    if #extra > 0 then
+      table.sort(extra)
+      core.raise("SGL_EARG", "load_state_dict: unexpected: " .. table.concat(extra, ", "),
+        "pass { strict = false } to ignore them")
+    end
+  end
+  for _, p in ipairs(pending) do p[1]:assign(p[2]) end
+end
+
+return names

@@ -40,9 +40,6 @@ struct Host {
     struct Events *events;  /* on their way to Lua's callbacks */
     uint64_t version;       /* counts writes to objects that have their fields behind */
     const Lookout *lookout; /* NULL: nothing is watched */
-    uint64_t rules;          /* counts what `debug` changes of types, modules and the library */
-    bool tested;             /* the hook of captures was found to work */
-    Map purity;              /* C functions whose effects are known, by address */
     struct {
         void *state; /* NULL: the room is not open */
         void (*close)(Host *h, void *state);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "tensor/args.h"
 #include "capture/capture.h"
+#include "tensor/break.h"
 #include "bind/events.h"
 #include "capture/grad_step.h"
 #include "ir/build.h"
@@ -24,8 +25,8 @@ static void tell_end(const Capture *c)
 void capture_off(lua_State *L, Capture *c)
 {
     if (tensor_recorder(c->host) != &c->recorder) return;
-    if (c->outer) capture_step(c)->watch.since = c->since;
-    else watch_off(L, &c->watch);
+    if (c->outer) watch_block_end(capture_step(c)->watch, c->since);
+    else watch_off(L, c->watch);
     if (!c->outer) tell_end(c);
     tensor_recorder_on(c->host, c->recorder.outer);
     if (!c->outer) bind_events_hold(c->host, false);
@@ -39,7 +40,7 @@ void capture_off(lua_State *L, Capture *c)
     lua_rawsetp(L, LUA_REGISTRYINDEX, c);
     if (c->outer) return;
     lua_pushnil(L);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, c->watch.guards);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, c->guards);
 }
 
 Capture *capture_step(const Capture *c)
@@ -121,7 +122,7 @@ static void capture_end(Owned *o)
     base_map_free(&c->fits);
     vec_free(&c->checks);
     base_mem_free(c->args);
-    watch_free(&c->watch);
+    watch_free(c->watch);
 }
 
 static int capture_close(lua_State *L)
@@ -327,9 +328,9 @@ static void check_whole(lua_State *L, Capture *c)
         lua_getfield(L, -1, "broken");
         lua_error(L);
     }
-    if (watch_lost(L, &c->watch))
+    if (watch_lost(L, c->watch))
         tensor_break(L, c->host, BREAK_HOOK, NULL, "the debug hook was replaced");
-    if (c->watch.failed) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
+    if (watch_failed(c->watch)) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
 }
 
 /* Where a function begins. */
@@ -382,6 +383,14 @@ static void advance_rng(lua_State *L, Host *h, Capture *c)
     if (!next || ir_assign(g, c->rng, next) < 0) bind_throw(L, h);
 }
 
+/* What stands for an argument is another object than the argument itself. */
+static void give_arguments(lua_State *L, Capture *c)
+{
+    bool ok = (c->watch = watch_new(c->host)) != NULL;
+    for (int i = 0; i < c->nargs && ok; i++) ok = watch_give(c->watch, c->args[i].tensor);
+    if (!ok) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
+}
+
 /* Runs the function on what stands for the arguments. */
 static void record(lua_State *L, Host *h, Capture *c, Guards *g)
 {
@@ -391,10 +400,12 @@ static void record(lua_State *L, Host *h, Capture *c, Guards *g)
     lua_pushvalue(L, FN);
     for (int i = 1; i <= c->nargs; i++) push_argument(L, h, c, i, anchors);
     take_example(L, h, c);
-    watch_on(L, &c->watch, h, g, once);
+    give_arguments(L, c);
+    c->guards = g;
+    watch_on(L, c->watch, g, once);
     lua_call(L, c->nargs, 1);
     check_whole(L, c);
-    watch_off(L, &c->watch);
+    watch_off(L, c->watch);
     settle(L);
     capture_history_end(L, h, c);
     watch_guards_done(L, g, once);
@@ -420,7 +431,7 @@ static int capture(lua_State *L)
     int nargs = bind_check_list(L, ARGS, "capture: the arguments");
     if (tensor_recording(h))
         return bind_raise(L, SGL_ESTATE, NULL, "capture: another step is being captured");
-    if (!h->tested) h->tested = watch_hook_test(L) == 0;
+    watch_test(L, h);
     luaL_checkstack(L, nargs + 2 * LUA_MINSTACK, "too many arguments");
     Guards *g = watch_guards_new(L, h);
     if (lua_isfunction(L, NOTE)) {
@@ -454,7 +465,7 @@ static int given(lua_State *L)
 {
     Capture *c = capture_on(bind_of(L));
     lua_settop(L, 1);
-    if (c && !base_map_set(&capture_step(c)->watch.given, (uintptr_t)lua_topointer(L, 1), 1))
+    if (c && !watch_give(capture_step(c)->watch, lua_topointer(L, 1)))
         bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
     return 1;
 }

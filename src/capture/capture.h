@@ -11,7 +11,7 @@
 #define SGL_CAPTURE_CAPTURE_H
 #include <stddef.h>
 #include "exec/lifecycle.h"
-#include "watch/hook.h"
+#include "watch/watch.h"
 #include "tensor/recorder.h"
 #include "tensor/rng.h"
 #include "obs/obs.h"
@@ -59,7 +59,7 @@ typedef struct Capture {
     Host *host;
     struct Capture *outer;     /* of a block: the capture around it; NULL: a step */
     bool repeats;              /* a block that may run several times */
-    uint64_t since;            /* of a block: the Watch's outside */
+    uint64_t since;            /* of a block: what watch_block_begin gave */
     VEC(BlockInput) inputs;    /* of a block, by number of the input */
     VEC(Node *) results;       /* of a block */
     VEC(CarryGrad) grads;      /* of a block that repeats */
@@ -81,7 +81,8 @@ typedef struct Capture {
     bool whole;   /* the function returned, nothing was raised */
     int backend;  /* what it is captured for */
     BackendState before; /* of the backend */
-    Watch watch;  /* what it sees of the virtual machine */
+    Watch *watch;   /* of a step: what is seen of the virtual machine */
+    Guards *guards; /* of a step that runs or ran; borrowed */
     bool broken;  /* a break was raised; field `broken` of the states' list holds it */
     Map fits;        /* nodes of numbers: bits of the dtypes that they are checked to fit */
     VEC(NumberCheck) checks; /* of numbers among the arguments */

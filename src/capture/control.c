@@ -103,9 +103,7 @@ static int block_call(lua_State *L)
     lua_settop(L, 2);
     lua_toclose(L, 1);
     tensor_recorder_on(h, &c->recorder);
-    Watch *w = &capture_step(c)->watch;
-    c->since = w->since;
-    w->since = w->born;
+    c->since = watch_block_begin(capture_step(c)->watch);
     luaL_checkstack(L, nargs + LUA_MINSTACK, "too many arguments");
     for (int i = 0; i < nargs; i++)
         tensor_bind(tensor_new(L, h), &c->trace, c->inputs.at[i].input);

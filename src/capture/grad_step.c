@@ -261,7 +261,7 @@ static History *record_new(lua_State *L, Capture *step)
     History *r = base_mem_zero(1, sizeof *r);
     lua_rawgetp(L, LUA_REGISTRYINDEX, step);
     if (r) r->condition.ops = &CONDITION;
-    if (!r || !watch_guards_condition(L, step->watch.guards, &r->condition)) {
+    if (!r || !watch_guards_condition(L, step->guards, &r->condition)) {
         base_mem_free(r);
         no_memory(L);
         return NULL;
@@ -283,7 +283,7 @@ void capture_history_check(lua_State *L, Host *h, Capture *c, const Node *loss)
         wrt += number >= 0;
         lua_pop(L, 1);
     }
-    if (wrt && step->watch.guards) {
+    if (wrt && step->guards) {
         History *r = record_new(L, step);
         r->in_block = !mark_read(L, c, loss, roles);
         if (r->in_block) mark_all(g, roles);
@@ -297,7 +297,7 @@ void capture_history_end(lua_State *L, Host *h, Capture *step)
 {
     const Graph *g = step->trace.graph;
     Condition *c;
-    for (int i = 0; (c = watch_guards_condition_at(step->watch.guards, i)); i++) {
+    for (int i = 0; (c = watch_guards_condition_at(step->guards, i)); i++) {
         History *r = (History *)c;
         if (!r->in_block) continue;
         uint8_t *roles = bind_scratch(L, (size_t)g->inputs.n, 1);

@@ -29,7 +29,7 @@ static Storage *read(lua_State *L, Recorder *r, int arg, Tensor *t, const char *
     bool computed = !t->storage && tensor_recorder_holds(r, t);
     if (computed || capture_changed(c, t)) tensor_break(L, r->host, BREAK_READ, t, "%s", what);
     Storage *s = tensor_pending_read(L, r->host, t, what);
-    if (!capture_made(c, t) && step->watch.guards) watch_guard_values(L, step->watch.guards, arg);
+    if (!capture_made(c, t) && step->guards) watch_guard_values(L, step->guards, arg);
     return s;
 }
 
@@ -91,7 +91,7 @@ static void grad_check(lua_State *L, Recorder *home, Node *loss, int n, Node *co
 static void break_begin(lua_State *L, Recorder *r)
 {
     Capture *step = capture_step(capture_of(r));
-    if (step->watch.failed) /* what is new and what is old is not known */
+    if (watch_failed(step->watch)) /* what is new and what is old is not known */
         bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
     if (!step->broken) return;
     /* What runs of it since, handlers and closing variables, adds nothing. */

@@ -7,27 +7,27 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "watch/guard.h"
-#include "tensor/tensor.h"
+#include "watch/room.h"
 
 typedef struct Value {
     int type;
     uint64_t bits;
 } Value;
 
-typedef struct Guard {
+/* A guarded place. */
+typedef struct Guarded {
     uint8_t kind;
     bool slow;          /* a field of an object with a version */
     int container, key; /* slots of the anchor; the key of an upvalue is its number */
     int value_slot;
     Value value;
-} Guard;
+} Guarded;
 
 struct Guards {
     Host *host;
     Map slot_of; /* address of a container: slot; dropped when done */
     Map known;   /* hash of a place: guard + 1; dropped when done */
-    VEC(Guard) fast, slow;
+    VEC(Guarded) fast, slow;
     VEC(Condition *) conditions;
     int slots;
     uint64_t version; /* of all objects when the slow ones were last found to hold */
@@ -117,7 +117,7 @@ void watch_guard_add(lua_State *L, Guards *g, GuardKind kind, int at, const void
     luaL_checkstack(L, LUA_MINSTACK, "guards");
     lua_rawgetp(L, LUA_REGISTRYINDEX, g);
     int anchor = lua_gettop(L);
-    Guard q = {.kind = (uint8_t)kind, .slow = slow, .value = value_at(L, value)};
+    Guarded q = {.kind = (uint8_t)kind, .slow = slow, .value = value_at(L, value)};
     q.container = container_slot(L, g, anchor, at);
     lua_pushvalue(L, key);
     q.key = kind == GUARD_UPVALUE ? (int)lua_tointeger(L, key) : slot_new(L, g, anchor);
@@ -161,7 +161,7 @@ Condition *watch_guards_condition_at(const Guards *g, int i)
 
 static int by_container(const void *a, const void *b)
 {
-    const Guard *x = a, *y = b;
+    const Guarded *x = a, *y = b;
     if (x->container != y->container) return x->container < y->container ? -1 : 1;
     return x->value_slot < y->value_slot ? -1 : 1;
 }
@@ -169,7 +169,7 @@ static int by_container(const void *a, const void *b)
 Guards *watch_guards_new(lua_State *L, Host *h)
 {
     Guards *g = lua_newuserdatauv(L, sizeof *g, 1);
-    *g = (Guards){.host = h, .rules = h->rules};
+    *g = (Guards){.host = h, .rules = room_of(h)->rules};
     bind_class(L, CLASS, GUARDS_META, NULL, 0);
     lua_setmetatable(L, -2);
     lua_newtable(L);
@@ -189,7 +189,7 @@ static lua_Integer count_keys(lua_State *L, int t)
 }
 
 /* Pushes what is now at the guard's place; `container` holds the container. */
-static void push_now(lua_State *L, Host *h, const Guard *q, int anchor, int container)
+static void push_now(lua_State *L, Host *h, const Guarded *q, int anchor, int container)
 {
     switch ((GuardKind)q->kind) {
     case GUARD_FIELD:
@@ -214,7 +214,7 @@ static void push_now(lua_State *L, Host *h, const Guard *q, int anchor, int cont
 }
 
 /* Is the value on the top the guard's? */
-static bool is_same(lua_State *L, const Guard *q, int anchor)
+static bool is_same(lua_State *L, const Guarded *q, int anchor)
 {
     Value v = value_at(L, -1);
     if (v.type == q->value.type && v.bits == q->value.bits) return true;
@@ -226,11 +226,11 @@ static bool is_same(lua_State *L, const Guard *q, int anchor)
 }
 
 /* Index of the first guard of a list that fails, or -1. Stack: anchor, container. */
-static int first_failing(lua_State *L, Host *h, const Guard *list, int n, int anchor)
+static int first_failing(lua_State *L, Host *h, const Guarded *list, int n, int anchor)
 {
     int container = anchor + 1, fetched = 0;
     for (int i = 0; i < n; i++) {
-        const Guard *q = &list[i];
+        const Guarded *q = &list[i];
         if (q->container != fetched) {
             lua_rawgeti(L, anchor, q->container);
             lua_replace(L, container);
@@ -322,7 +322,7 @@ static int guards_check(lua_State *L)
     }
     if (failing < 0) {
         failing = failing_condition(L, g);
-        if (failing < 0 && g->rules == g->host->rules) return 0;
+        if (failing < 0 && g->rules == room_of(g->host)->rules) return 0;
         failing = count(g) + (failing < 0 ? g->conditions.n : failing);
     }
     lua_pushinteger(L, failing + 1);
@@ -331,7 +331,7 @@ static int guards_check(lua_State *L)
 
 /* ---- explaining */
 
-static const Guard *guard_at(const Guards *g, int i)
+static const Guarded *guard_at(const Guards *g, int i)
 {
     return i < g->fast.n ? &g->fast.at[i] : &g->slow.at[i - g->fast.n];
 }
@@ -362,7 +362,7 @@ static int guards_list(lua_State *L)
     lua_getiuservalue(L, 1, 1);
     lua_createtable(L, count(g), 0);
     for (int i = 0; i < count(g); i++) {
-        const Guard *q = guard_at(g, i);
+        const Guarded *q = guard_at(g, i);
         lua_createtable(L, 0, 6);
         lua_pushstring(L, KIND_NAMES[q->kind]);
         lua_setfield(L, 4, "kind");
@@ -396,7 +396,7 @@ static int guards_now(lua_State *L)
     const Guards *g = luaL_checkudata(L, 1, CLASS);
     int i = (int)luaL_checkinteger(L, 2) - 1;
     luaL_argcheck(L, i >= 0 && i < count(g), 2, "no such guard");
-    const Guard *q = guard_at(g, i);
+    const Guarded *q = guard_at(g, i);
     lua_settop(L, 2);
     lua_getiuservalue(L, 1, 1);
     lua_rawgeti(L, 3, q->container);

@@ -49,7 +49,4 @@ void watch_guards_wrote(Guards *g);
 /* Nothing is added from now on. With `settle`, guards that fail already are dropped. */
 void watch_guards_done(lua_State *L, Guards *g, bool settle);
 
-extern const luaL_Reg WATCH_GUARD[];
-void watch_open(lua_State *L, Host *h);     /* adds the functions of this room to the table on the top */
-void watch_open_raw(lua_State *L, Host *h); /* raw.c: rawset and others, and those of `debug` */
 #endif

@@ -3,10 +3,7 @@
  * In the call event of a C function, argument n stands at stack index n.
  */
 #include <string.h>
-#include "capture/capture.h"
-#include "tensor/dim.h"
-#include "watch/hook.h"
-#include "tensor/number.h"
+#include "watch/room.h"
 
 /* The innermost Lua frame, which made the call; NULL: none that was seen. */
 static Frame *caller(lua_State *L, Watch *w)
@@ -245,7 +242,6 @@ void watch_hook_call(lua_State *L, lua_Debug *ar, Watch *w)
  * metamethod, would be taken for true. */
 void watch_hook_return(lua_State *L, lua_Debug *ar, Watch *w)
 {
-    enum { VM_EQ = 57, VM_GEI = 65 };
     const char *name;
     lua_Debug up;
     lua_getinfo(L, "r", ar);
@@ -254,7 +250,7 @@ void watch_hook_return(lua_State *L, lua_Debug *ar, Watch *w)
     if (t && lua_getstack(L, 1, &up)) {
         lua_getinfo(L, "f", &up);
         lua_CFunction c = lua_tocfunction(L, -1);
-        int op = c || lua_isnil(L, -1) ? 0 : (int)(watch_hook_instruction(&up) & 0x7f);
+        int op = c || lua_isnil(L, -1) ? 0 : vm_op(watch_hook_instruction(&up));
         if (c ? watch_purity_of(w->host, c, &name) == C_SORT : op >= VM_EQ && op <= VM_GEI)
             tensor_break(L, w->host, BREAK_ORDER, t,
                        c ? "a comparison in table.sort" : "a comparison");

@@ -5,8 +5,7 @@
  * Holds: functions that go by metamethods read those too, as Lua would: which there are, and the
  *        tables behind.
  */
-#include "capture/capture.h"
-#include "watch/hook.h"
+#include "watch/room.h"
 
 typedef struct Call {
     lua_State *L;

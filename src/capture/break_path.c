@@ -8,7 +8,7 @@
  * Holds: constants do not count. All nodes stay while they are few; else those nearest to the
  *        break and the beginning of the longest way to it, so that it begins at an input.
  */
-#include "capture/capture.h"
+#include "capture/room.h"
 
 enum { NEAREST = 24, FIRST = 8, MOST = NEAREST + FIRST };
 

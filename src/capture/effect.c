@@ -8,7 +8,7 @@
  */
 #include <string.h>
 #include "exec/program.h"
-#include "capture/capture.h"
+#include "capture/room.h"
 #include "tensor/ops.h"
 
 static const char ON_PRINT[] = "sgl.on_print";

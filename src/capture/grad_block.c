@@ -6,7 +6,7 @@
  * Holds: inside a block a tensor from outside is an input, whose history lies in the graph around.
  *        A gradient that would leave such a history out is refused, never silently too small.
  */
-#include "capture/capture.h"
+#include "capture/room.h"
 #include "capture/grad_step.h"
 #include "ir/grad.h"
 

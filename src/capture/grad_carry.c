@@ -9,7 +9,7 @@
  *        last run counts, or before the first.
  */
 #include "tensor/break.h"
-#include "capture/capture.h"
+#include "capture/room.h"
 #include "ir/grad.h"
 
 enum { IN_LOSS = 1, IN_WRT = 2 };
@@ -191,10 +191,4 @@ void capture_carry_end(lua_State *L, Capture *c, int ncarry)
                    at.line);
     }
     lua_settop(L, top);
-}
-
-void capture_carry_free(Capture *c)
-{
-    for (int i = 0; i < c->grads.n; i++) base_mem_free(c->grads.at[i].roles);
-    vec_free(&c->grads);
 }

@@ -7,7 +7,7 @@
  *        there the loss counts as reading all inputs of the step.
  */
 #include "tensor/break.h"
-#include "capture/capture.h"
+#include "capture/room.h"
 #include "capture/grad_step.h"
 #include "tensor/gradient.h"
 #include "tensor/grad_walk.h"

@@ -6,7 +6,7 @@
  */
 #ifndef SGL_CAPTURE_GRAD_STEP_H
 #define SGL_CAPTURE_GRAD_STEP_H
-#include "capture/capture.h"
+#include "capture/room.h"
 
 /* Of a gradient of the node loss in the capture c by the tensors in the list at 2: breaks where it
  * would be too small. */

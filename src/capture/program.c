@@ -8,7 +8,7 @@
 #include "exec/tell.h"
 #include "tensor/args.h"
 #include "tensor/cache.h"
-#include "capture/capture.h"
+#include "capture/room.h"
 #include "tensor/dim.h"
 #include "bind/events.h"
 #include "tensor/graph.h"

@@ -4,7 +4,7 @@
  *        ask of arguments, breaks and what was there before, for the step that it is a part of.
  */
 #include <string.h>
-#include "capture/capture.h"
+#include "capture/room.h"
 #include "ir/build.h"
 #include "tensor/break.h"
 

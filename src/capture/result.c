@@ -3,7 +3,7 @@
  * Holds: called when the hook is off already, but the capture is still on, so that looking at the
  *        results is no read of the step.
  */
-#include "capture/capture.h"
+#include "capture/room.h"
 #include "tensor/break.h"
 
 /* core.whence(v) -> "outside"; "argument" and its number; or "made", and for a tensor that stands

@@ -156,7 +156,7 @@ static const struct {
     {"clock", "the clock"},
     {"read", "a file reader"},
     {"write", "a file writer"},
-    {"csv", "a file reader"},
+    {"csv_open", "a file reader"},
     {"idx", "a file reader"},
     {"safetensors_load", "a file reader"},
     {"safetensors_save", "a file writer"},

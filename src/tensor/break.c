@@ -1,6 +1,6 @@
 /* break.c: breaks: records of where and why a capture stops, raised as errors.
  *
- * Out:   the facts as a table, which the handler in lua/sgl/breaks.lua makes an error object of:
+ * Out:   the facts as a table, which the handler in lua/sgl/breaks/ makes an error object of:
  *        { code, component, sentence, rewrites, what, by, through, tensor, op, op_file, op_line,
  *        nodes }; nodes as in capture/break_path.c.
  * Holds: a step ends with the first break, so what the handler does is no part of it.

@@ -10,7 +10,6 @@
 #include "capture/room.h"
 #include "tensor/break.h"
 #include "bind/events.h"
-#include "capture/grad_step.h"
 #include "ir/build.h"
 
 /* A hook of on_graph_capture may capture in turn: then the backend is capturing already. */
@@ -200,7 +199,7 @@ static void record(lua_State *L, Host *h, Capture *c, Guards *g)
     check_whole(L, c);
     watch_off(L, c->watch);
     settle(L);
-    capture_history_end(L, h, c);
+    capture_grad_step_end(L, h, c);
     watch_guards_done(L, g, once);
     name_states(L, h, c);
     take_outputs(L, h, c);

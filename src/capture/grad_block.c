@@ -7,7 +7,6 @@
  *        A gradient that would leave such a history out is refused, never silently too small.
  */
 #include "capture/room.h"
-#include "capture/grad_step.h"
 #include "ir/grad.h"
 
 /* Is t made in the block, or assigned there? */
@@ -140,7 +139,7 @@ void capture_grad_check(lua_State *L, Capture *c, Node *loss, int n, Node *const
 {
     for (int i = 0; i < n; i++) check_wrt(L, wrt[i], i);
     check_changes(L, c, loss, n, wrt);
-    capture_history_check(L, c->host, c, loss);
+    capture_grad_step(L, c->host, c, loss);
     check_outside(L, c, loss, n, wrt);
     capture_carry_note(L, c->host, c, loss);
 }

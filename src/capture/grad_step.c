@@ -8,7 +8,6 @@
  */
 #include "tensor/break.h"
 #include "capture/room.h"
-#include "capture/grad_step.h"
 #include "tensor/gradient.h"
 #include "tensor/grad_walk.h"
 #include "ir/grad.h"
@@ -270,7 +269,7 @@ static History *record_new(lua_State *L, Capture *step)
     return r;
 }
 
-void capture_history_check(lua_State *L, Host *h, Capture *c, const Node *loss)
+void capture_grad_step(lua_State *L, Host *h, Capture *c, const Node *loss)
 {
     Capture *step = capture_step(c);
     const Graph *g = step->trace.graph;
@@ -293,7 +292,7 @@ void capture_history_check(lua_State *L, Host *h, Capture *c, const Node *loss)
     lua_settop(L, top);
 }
 
-void capture_history_end(lua_State *L, Host *h, Capture *step)
+void capture_grad_step_end(lua_State *L, Host *h, Capture *step)
 {
     const Graph *g = step->trace.graph;
     Condition *c;

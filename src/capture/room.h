@@ -95,54 +95,53 @@ static inline Capture *capture_of(const Recorder *r)
 
 /* What the room keeps for a Lua state. */
 typedef struct CaptureRoom {
-    const RecorderOps *recorder;
-    int recording; /* captures under way; one is until it is a program or failed */
-    bool in_hook;  /* of sgl.on_graph_capture */
+    const RecorderOps *recorder; /* of captures */
+    int recording;               /* under way; one is until it is a program or failed */
+    bool in_hook;                /* of sgl.on_graph_capture */
 } CaptureRoom;
 
 static inline CaptureRoom *room_of(const Host *h) { return h->room[ROOM_CAPTURE].state; }
 
-/* graph_hook.c: tells the hooks of sgl.on_graph_capture of a graph that was recorded from the list
- * at `inputs`. */
-void capture_graph_told(lua_State *L, Host *h, const Graph *g, int inputs);
-void capture_program_class(lua_State *L);
-extern const luaL_Reg CAPTURE_CAPTURE[], CAPTURE_CONTROL[], CAPTURE_EFFECT[], CAPTURE_RESULT[],
-    CAPTURE_GRAPH_HOOK[];
-
-Capture *capture_on(const Host *h); /* the one that is on; NULL: none */
+/* captured.c. Nodes are NULL with the context's error set. */
+Capture *capture_new(lua_State *L, Host *h); /* pushes it, and the list of its states */
+void capture_off(lua_State *L, Capture *c);
+Capture *capture_on(const Host *h);          /* the one that is on; NULL: none */
+Capture *capture_step(const Capture *c);     /* of the whole step that c is a block of */
+/* Does the capture give the tensor from outside another value? */
+bool capture_changed(const Capture *c, const Tensor *t);
+bool capture_made(const Capture *c, const Tensor *t); /* inside? */
+/* The argument of the step that t stands for; NULL: none. */
+const CapturedArg *capture_argument(const Capture *c, const Tensor *t);
+/* The node of t, which stands at arg, in the capture that is on, or one around it. */
+Node *capture_node_in(lua_State *L, Host *h, Capture *c, int arg, Tensor *t);
+/* Gives t, in the capture that is on, another value. */
+Node *capture_assign(lua_State *L, Host *h, int arg, Tensor *t, Node *value);
+Node *capture_rng(Capture *c);    /* the state of random numbers */
+Node *capture_effect(Capture *c); /* the last effect, or where the chain begins */
+/* The number in c of the next draw, or of a control node, in which further draws are numbered. */
+int capture_draw(Capture *c);
 
 extern const RecorderOps CAPTURE_RECORDER; /* recorder.c */
 
-/* NULL: ir_assign refused. */
-Node *capture_assign(lua_State *L, Host *h, int arg, Tensor *t, Node *value);
-/* The next three with the capture to look in: the one that is on, or one around it. */
-Node *capture_node_in(lua_State *L, Host *h, Capture *c, int arg, Tensor *t);
-Node *capture_rng(Capture *c);              /* NULL with the context's error set */
-Node *capture_effect(Capture *c);           /* the last effect, or where the chain begins */
-/* The number in c of the next draw, or of a control node, in which further draws are numbered. */
-int capture_draw(Capture *c);
-Capture *capture_new(lua_State *L, Host *h);       /* pushes it, and the list of its states */
-void capture_off(lua_State *L, Capture *c);
-/* Does the capture give the tensor from outside another value? */
-bool capture_changed(const Capture *c, const Tensor *t);
-/* Was t made inside? */
-bool capture_made(const Capture *c, const Tensor *t);
-/* The argument of the step that t stands for; NULL: none. */
-const CapturedArg *capture_argument(const Capture *c, const Tensor *t);
-/* The capture of the whole step that c is a block of. */
-Capture *capture_step(const Capture *c);
-
-/* control.c: the same for a block: its input for what lies outside. NULL with the error set. */
+/* block.c: the input of a block for what lies outside; NULL with the error set. */
 Node *capture_block_tensor(lua_State *L, Host *h, Capture *c, int arg, Tensor *t);
 Node *capture_block_changes(lua_State *L, Host *h, Capture *c, int arg, Tensor *t, Node *input);
 Node *capture_block_rng(Capture *c);
 Node *capture_block_effect(Capture *c);
+
 /* grad_block.c: gradients inside a block; the loss is argument 1, the list of tensors argument 2.
  * The capture in whose graph they are taken: where the loss was computed, if no block between has
  * touched it or the tensors. */
 Capture *capture_grad_home(lua_State *L, Host *h);
-/* Raises if loss, in the block c, depends on the tensors, wrt[i] there, through nodes outside. */
+/* Raises, or breaks, where the gradient of the loss by wrt, nodes of c, would be too small. */
 void capture_grad_check(lua_State *L, Capture *c, Node *loss, int n, Node *const *wrt);
+
+/* grad_step.c: of a gradient of the node loss in the capture c by the tensors in the list at 2:
+ * breaks where it would be too small, because a way lies before the step. That belongs to the
+ * tensors of a call, so it is a condition among the guards. */
+void capture_grad_step(lua_State *L, Host *h, Capture *c, const Node *loss);
+/* At the end of a step, when all that it reads is known. */
+void capture_grad_step_end(lua_State *L, Host *h, Capture *step);
 
 /* grad_carry.c: the same through the runs before of a block that repeats. */
 /* Pushes scratch: by id, what nodes around block c the marked nodes of c read, by gradients. */
@@ -155,6 +154,7 @@ void capture_carry_end(lua_State *L, Capture *c, int ncarry);
 /* program.c: pushes the program of a finished capture, whose graph it takes; `states` is the
  * index of the list of its tensors. */
 int capture_program_push(lua_State *L, Host *h, Capture *c, int states);
+void capture_program_class(lua_State *L); /* pushes the metatable */
 
 /* effect.c: the next effect is an error with the text when cond, a single bool, is false. NULL with
  * the error set. */
@@ -162,4 +162,12 @@ Node *capture_effect_assert(Host *h, Node *cond, const char *text);
 
 /* break_path.c: puts what a node of the capture was made of into the table at `row`, as nodes. */
 void capture_break_path(lua_State *L, const Host *h, int row, const Node *to);
+
+/* graph_hook.c: tells the hook of sgl.on_graph_capture of a graph that was recorded from the list
+ * at `inputs`. */
+void capture_graph_told(lua_State *L, Host *h, const Graph *g, int inputs);
+
+/* What a file adds to sgl.core. */
+extern const luaL_Reg CAPTURE_CAPTURE[], CAPTURE_CONTROL[], CAPTURE_EFFECT[], CAPTURE_RESULT[],
+    CAPTURE_GRAPH_HOOK[];
 #endif

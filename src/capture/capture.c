@@ -62,8 +62,7 @@ static void push_argument(lua_State *L, Host *h, Capture *c, int i, int anchors)
     Shape s = {.dtype = DT_f64};
     lua_rawgeti(L, 2, i);
     c->args[i - 1].given = tensor_at(L, h, -1);
-    if (c->args[i - 1].given)
-        s = tensor_shape(tensor_check(L, h, lua_gettop(L), "capture"));
+    if (c->args[i - 1].given) s = tensor_shape(tensor_check(L, h, lua_gettop(L), "capture"));
     else if (lua_type(L, -1) != LUA_TNUMBER)
         bind_raise(L, SGL_EARG, NULL, "capture: argument %d must be a tensor or a number, got %s",
                    i, bind_kind(L, -1));

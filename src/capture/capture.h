@@ -4,6 +4,7 @@
 #define SGL_CAPTURE_CAPTURE_H
 #include "bind/host.h"
 
-void capture_open(lua_State *L, Host *h); /* adds the functions of this room to the table on the top */
-bool capture_under_way(const Host *h);    /* one is until it is a program or failed */
+/* Adds the functions of this room to the table on the top. */
+void capture_open(lua_State *L, Host *h);
+bool capture_under_way(const Host *h); /* one is until it is a program or failed */
 #endif

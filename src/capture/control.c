@@ -34,8 +34,7 @@ static int block_call(lua_State *L)
     tensor_recorder_on(h, &c->recorder);
     c->since = watch_block_begin(capture_step(c)->watch);
     luaL_checkstack(L, nargs + LUA_MINSTACK, "too many arguments");
-    for (int i = 0; i < nargs; i++)
-        tensor_bind(tensor_new(L, h), &c->trace, c->inputs.at[i].input);
+    for (int i = 0; i < nargs; i++) tensor_bind(tensor_new(L, h), &c->trace, c->inputs.at[i].input);
     lua_call(L, nargs, 1);
     int n = bind_check_list(L, 2, "the results of a block");
     for (int i = 1; i <= n; i++) {
@@ -318,7 +317,8 @@ static void plan_blocks(Plan *p, int number[2])
 static Host *begin(lua_State *L, const char *what, int *draw)
 {
     Host *h = bind_of(L);
-    if (!tensor_recording(h)) bind_raise(L, SGL_ESTATE, NULL, "%s: only while a step is captured", what);
+    if (!tensor_recording(h))
+        bind_raise(L, SGL_ESTATE, NULL, "%s: only while a step is captured", what);
     tensor_trace(L, h);
     *draw = capture_draw(capture_on(h));
     return h;

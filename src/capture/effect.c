@@ -35,7 +35,8 @@ Node *capture_effect_assert(Host *h, Node *cond, const char *text)
 static Host *begin(lua_State *L, const char *what)
 {
     Host *h = bind_of(L);
-    if (!tensor_recording(h)) bind_raise(L, SGL_ESTATE, NULL, "%s: only while a step is captured", what);
+    if (!tensor_recording(h))
+        bind_raise(L, SGL_ESTATE, NULL, "%s: only while a step is captured", what);
     tensor_trace(L, h);
     return h;
 }

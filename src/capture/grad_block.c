@@ -86,8 +86,7 @@ static void check_wrt(lua_State *L, const Node *n, int i)
 
 /* What a block computed of a tensor after it assigned that is computed of another node than the one
  * that the tensor stands for behind the block: refused where the loss may depend on it so. */
-static void check_changes(lua_State *L, const Capture *c, const Node *loss, int n,
-                          Node *const *wrt)
+static void check_changes(lua_State *L, const Capture *c, const Node *loss, int n, Node *const *wrt)
 {
     if (!c->changes.n) return;
     const Graph *g = c->trace.graph;

@@ -191,8 +191,7 @@ static int input_of(const Host *h, const Capture *step, const Tensor *t)
 {
     uint64_t place;
     const Node *n = t->trace == &step->trace ? t->node : NULL;
-    if (!n && !tensor_recorder_holds(tensor_recorder(h), t) &&
-        !capture_changed(capture_on(h), t) &&
+    if (!n && !tensor_recorder_holds(tensor_recorder(h), t) && !capture_changed(capture_on(h), t) &&
         base_map_get(&step->state_of, (uintptr_t)t, &place))
         n = step->states.at[place].input;
     return n && n->op == OP_input ? (int)ir_attr_int(n, 0) : -1;

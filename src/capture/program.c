@@ -217,8 +217,7 @@ static void fill_inputs(lua_State *L, Host *h, Prog *p)
 {
     for (int i = 0; i < p->nargs; i++) {
         bool number = lua_rawgeti(L, 2, i + 1) == LUA_TNUMBER;
-        p->in[i] =
-            number ? number_storage(L, h, p) : dev_storage_ref(tensor_at(L, h, -1)->storage);
+        p->in[i] = number ? number_storage(L, h, p) : dev_storage_ref(tensor_at(L, h, -1)->storage);
         lua_pop(L, 1);
         if (!p->in[i]) bind_throw(L, h);
     }
@@ -515,8 +514,11 @@ static Prog *prog_new(lua_State *L, Host *h, const Capture *c)
 {
     const Graph *g = c->trace.graph;
     Prog *p = lua_newuserdatauv(L, sizeof *p, 1);
-    *p = (Prog){
-        .cache = tensor_programs(h), .nargs = c->nargs, .nin = g->inputs.n, .nout = g->outputs.n, .rng = -1};
+    *p = (Prog){.cache = tensor_programs(h),
+                .nargs = c->nargs,
+                .nin = g->inputs.n,
+                .nout = g->outputs.n,
+                .rng = -1};
     capture_program_class(L);
     lua_setmetatable(L, -2);
     bind_own(h, &p->owned, prog_end);
@@ -581,7 +583,8 @@ int capture_program_push(lua_State *L, Host *h, Capture *c, int states)
         if (!vec_push(&p->checks, c->checks.at[i]))
             bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
     if (c->assumed.classed) p->number = base_mem_zero((size_t)c->nargs + 1, 1);
-    if (c->assumed.classed && !p->number) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
+    if (c->assumed.classed && !p->number)
+        bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
     for (int i = 0; p->number && i < c->nargs; i++) p->number[i] = (uint8_t)c->args[i].number;
     if (c->rng) p->rng = (int)ir_attr_int(c->rng, 0);
     p->draws = c->draws;

@@ -70,7 +70,8 @@ CacheEntry *tensor_cache_captured(Host *h, const CacheRecipe *r)
 /* A limit that is too low would be a silent slow path. */
 static void warn_of_refaults(lua_State *L, Host *h)
 {
-    if (room_of(h)->cache_warned || exec_cache_stats(room_of(h)->cache).refaults < REFAULTS_MAX) return;
+    if (room_of(h)->cache_warned || exec_cache_stats(room_of(h)->cache).refaults < REFAULTS_MAX)
+        return;
     room_of(h)->cache_warned = true;
     lua_warning(L, "sgl: programs are compiled again and again, because they do not fit into", 1);
     lua_warning(L, " cache_size_limit together; sgl.cache.stats().advice says what would do", 0);
@@ -86,7 +87,8 @@ Program *tensor_cache_ready(lua_State *L, Host *h, CacheEntry *e)
     Graph *copy = tensor_copy_whole(exec_cache_graph(e));
     p = copy ? tensor_compile(h, copy) : NULL;
     if (!p) bind_throw(L, h);
-    exec_cache_refill(room_of(h)->cache, e, p, base_mem_stats().live - before, base_clock() - start);
+    exec_cache_refill(room_of(h)->cache, e, p, base_mem_stats().live - before,
+                      base_clock() - start);
     warn_of_refaults(L, h);
     return p;
 }

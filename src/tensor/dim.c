@@ -18,7 +18,8 @@ void tensor_push_size(lua_State *L, Dim d)
 
 Dim tensor_dim_at(lua_State *L, int arg)
 {
-    const Dim *box = lua_type(L, arg) == LUA_TUSERDATA ? luaL_testudata(L, arg, TENSOR_DIM_CLASS) : NULL;
+    const Dim *box =
+        lua_type(L, arg) == LUA_TUSERDATA ? luaL_testudata(L, arg, TENSOR_DIM_CLASS) : NULL;
     return box ? *box : DIM_FAIL;
 }
 

@@ -126,7 +126,8 @@ static bool decide(lua_State *L, Host *h, DimGuard g)
     int n = ir_dim_symbols(h->cx, g.a, symbols, 32);
     n += ir_dim_symbols(h->cx, g.b, symbols + n, 32);
     for (int i = 0; i < n; i++)
-        if (!assumed || !assumed->example || symbols[i] >= assumed->nexample || !assumed->example[symbols[i]])
+        if (!assumed || !assumed->example || symbols[i] >= assumed->nexample ||
+            !assumed->example[symbols[i]])
             bind_raise(L, SGL_ESHAPE,
                        "give it a range that decides: sgl.dim(name, { min =, max = })",
                        "the size '%s' is not known here, so it cannot be compared",

@@ -1,4 +1,4 @@
-/* grad_origin.c: what the results of a run came out of: making the record, and looking ids up in it.
+/* grad_origin.c: what the results of a run came out of: the record, and looking ids up in it.
  */
 #include <string.h>
 #include "tensor/grad_origin.h"

@@ -4,11 +4,10 @@
  * gone back to: by Tensor.id, those that the run read, those from before that these were made of,
  * those that it updated, and its other results. So what would be left out is known, and refused.
  *   Reach    of a program: which of its sources can reach which result
- *   Origin   of a run: the ids of the sources; all results share it, each with its number in Reach
- * Holds: ids are never given twice, so an id names one value of one tensor. An origin is flat: it has
- *        the ids of the origins of what the run read, so no chain of runs keeps anything alive. Its
- *        entries are sorted. The ids of the states, the longest part and mostly the same from run to
- *        run, are shared.
+ *   Origin   of a run: the ids of the sources; its results share it, each by its number in Reach
+ * Holds: an origin is flat: it has the ids of the origins of what the run read, so no chain of runs
+ *        keeps anything alive. Its entries are sorted. The ids of the states, the longest part and
+ *        mostly the same from run to run, are shared.
  */
 #ifndef SGL_TENSOR_GRAD_ORIGIN_H
 #define SGL_TENSOR_GRAD_ORIGIN_H
@@ -30,7 +29,8 @@ void tensor_shared_unref(SharedIds *s); /* NULL is allowed */
 
 /* With references to the first two, of which `states` may be NULL, the ids in order, and room for
  * some more that are larger. All ids below `older` are part of it. NULL: no memory. */
-Origin *tensor_origin_new(Reach *reach, SharedIds *states, uint64_t older, const Ids *ids, int more);
+Origin *tensor_origin_new(Reach *reach, SharedIds *states, uint64_t older, const Ids *ids,
+                          int more);
 void tensor_origin_add(Origin *o, uint64_t id, uint32_t source);
 Origin *tensor_origin_ref(Origin *o); /* NULL is allowed */
 void tensor_origin_unref(Origin *o);  /* NULL is allowed */

@@ -267,7 +267,8 @@ const TraceIds *tensor_walk_ids(Host *h, Node *n)
     if (known) return known;
     Walk *w = tensor_walk_begin(h);
     Ids ids = {0};
-    bool ok = w && tensor_walk_node(w, n) && tensor_walk_run(w, false) && collect(w, pending(h), &ids);
+    bool ok =
+        w && tensor_walk_node(w, n) && tensor_walk_run(w, false) && collect(w, pending(h), &ids);
     if (ok) known = keep(pending(h), n, &ids, oldest(w));
     vec_free(&ids);
     return known;

@@ -150,7 +150,7 @@ static void check_divisor(lua_State *L, Host *h, Op op)
     if (size != DIM_FAIL) ir_dim_range(h->cx, size, &least, &most);
     if (least > 0 || (lua_type(L, 2) == LUA_TNUMBER && lua_tointeger(L, 2) != 0)) return;
     tensor_break(L, h, BREAK_NUMBER, NULL, "'%s' of integers, where 0 is an error of Lua",
-               op == OP_mod ? "%" : "//");
+                 op == OP_mod ? "%" : "//");
 }
 
 /* Lua takes a text for the number that it shows. */

@@ -34,7 +34,7 @@ void tensor_pending_compact(Host *h)
     Recorder *r = &room_of(h)->pending;
     if (!r->trace || r->trace->pins) return;
     Trace *new = base_mem_zero(1, sizeof *new);
-    bool moved = new && tensor_trace_init(new, h->cx) == SGL_OK && tensor_trace_move(r->trace, new);
+    bool moved = new &&tensor_trace_init(new, h->cx) == SGL_OK &&tensor_trace_move(r->trace, new);
     base_err_clear(&h->cx->err);
     if (moved) {
         tensor_pending_drop(h);

@@ -106,6 +106,6 @@ static int tensor_close(lua_State *L)
 }
 
 const luaL_Reg TENSOR_READ_METHODS[] = {
-    {"item", read_item},       {"tolist", read_list}, {"bytes", read_bytes},
+    {"item", read_item},       {"tolist", read_list},   {"bytes", read_bytes},
     {"realize", read_realize}, {"close", tensor_close}, {NULL, NULL},
 };

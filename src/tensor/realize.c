@@ -127,7 +127,8 @@ static Program *job_program(Job *j, Host *h)
     p = g ? tensor_compile(h, g) : NULL;
     int64_t bytes = base_mem_stats().live - before;
     double seconds = base_clock() - start;
-    if (!p || exec_cache_add(room_of(h)->cache, j->key.at, size, p, bytes, seconds) < 0) return NULL;
+    if (!p || exec_cache_add(room_of(h)->cache, j->key.at, size, p, bytes, seconds) < 0)
+        return NULL;
     return p;
 }
 

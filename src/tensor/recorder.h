@@ -5,8 +5,8 @@
  *
  * Whatever differs between the two is a function of the table below; all other code of this room
  * records without knowing where. One recorder is on at a time.
- * Holds: tensors that a step made are dead when its recorder goes off; a recorder of a step has what
- *        the step assumes, which its blocks share.
+ * Holds: tensors that a step made are dead when its recorder goes off; a recorder of a step has
+ *        what the step assumes, which its blocks share.
  */
 #ifndef SGL_TENSOR_RECORDER_H
 #define SGL_TENSOR_RECORDER_H
@@ -39,7 +39,7 @@ typedef struct RecorderOps {
     void (*grad_check)(lua_State *L, Recorder *home, Node *loss, int n, Node *const *wrt);
     /* A break is about to be raised: raises instead where none can be, or one was before. */
     void (*break_begin)(lua_State *L, Recorder *r);
-    /* The error on the top is a break of the step, with which it ends even if user code catches it. */
+    /* The error on the top is a break: the step ends with it even if user code catches it. */
     void (*break_end)(lua_State *L, Recorder *r);
     /* Puts what the node was made of into the table at `row`, as nodes. */
     void (*break_path)(lua_State *L, Recorder *r, int row, const Node *to);

@@ -55,6 +55,7 @@ int tensor_realize(Host *h, int n, Tensor *const *list);
 /* open.c */
 void tensor_runs(lua_State *L, Host *h);       /* a program is about to run, for this state */
 lua_State *tensor_running(const Host *h);      /* the state that runs one now or ran one last */
-void tensor_open(lua_State *L, Host *h);       /* adds the functions of this room to the table on the top */
+/* Adds the functions of this room to the table on the top. */
+void tensor_open(lua_State *L, Host *h);
 struct Cache *tensor_programs(const Host *h);  /* compiled so far */
 #endif

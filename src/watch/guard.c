@@ -405,7 +405,6 @@ static int guards_now(lua_State *L)
 }
 
 const luaL_Reg WATCH_GUARD[] = {
-    {"guards_check", guards_check},   {"guards_done", guards_done},
-    {"guards_settle", guards_settle}, {"guards_list", guards_list},
-    {"guards_now", guards_now},       {NULL, NULL},
+    {"guards_check", guards_check}, {"guards_done", guards_done}, {"guards_settle", guards_settle},
+    {"guards_list", guards_list},   {"guards_now", guards_now},   {NULL, NULL},
 };

@@ -137,7 +137,7 @@ static void check_resume(lua_State *L, lua_Debug *ar, Watch *w, int function, co
     Break reason = watch_change(w, (const char *)thread - LUA_EXTRASPACE);
     if (reason != BREAK_COUNT)
         watch_hook_refuse(L, ar, w, reason == BREAK_WRITE ? BREAK_RESUME : reason,
-                         name ? name : "a wrapped coroutine");
+                          name ? name : "a wrapped coroutine");
     watch_hook_thread(L, w, thread);
 }
 
@@ -147,7 +147,7 @@ static void check_advance(lua_State *L, lua_Debug *ar, const Watch *w, int funct
     Break reason = watch_change(w, lua_topointer(L, function));
     if (reason != BREAK_COUNT)
         watch_hook_refuse(L, ar, w, reason == BREAK_WRITE ? BREAK_RESUME : reason,
-                         "the iterator of string.gmatch");
+                          "the iterator of string.gmatch");
 }
 
 /* A module that is loaded already is what `require` reads of a table. */
@@ -180,7 +180,7 @@ static void check_user_call(lua_State *L, lua_Debug *ar, Watch *w, const Frame *
         for (int i = 1; i <= ar->ntransfer; i++)
             if (is_symbolic(L, w, i))
                 tensor_break(L, w->host, BREAK_READ, tensor_at(L, w->host, i), "%s of a tensor",
-                           name_of(L, ar, name));
+                             name_of(L, ar, name));
         watch_hook_refuse(L, ar, w, BREAK_CALL, name);
         return;
     case C_VALUE:
@@ -230,10 +230,9 @@ void watch_hook_call(lua_State *L, lua_Debug *ar, Watch *w)
         check_identity(L, w, name);
         check_unknown(L, ar, w, name);
         check_user_call(L, ar, w, f, purity, name);
-        if ((purity == C_READ_AT || !strcmp(name ? name : "", "rawset")) &&
-            watch_computed(L, w, 2))
+        if ((purity == C_READ_AT || !strcmp(name ? name : "", "rawset")) && watch_computed(L, w, 2))
             tensor_break(L, w->host, BREAK_KEY, tensor_at(L, w->host, 2),
-                       "a tensor as the key of a table");
+                         "a tensor as the key of a table");
     }
     watch_hook_tables(L, ar, w, f, purity, name);
 }
@@ -253,7 +252,7 @@ void watch_hook_return(lua_State *L, lua_Debug *ar, Watch *w)
         int op = c || lua_isnil(L, -1) ? 0 : vm_op(watch_hook_instruction(&up));
         if (c ? watch_purity_of(w->host, c, &name) == C_SORT : op >= VM_EQ && op <= VM_GEI)
             tensor_break(L, w->host, BREAK_ORDER, t,
-                       c ? "a comparison in table.sort" : "a comparison");
+                         c ? "a comparison in table.sort" : "a comparison");
         lua_pop(L, 1);
     }
     lua_pop(L, 1);

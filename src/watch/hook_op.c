@@ -105,8 +105,7 @@ static void check_key(const At *at, int table, int key)
     const Tensor *t = tensor_at(at->L, at->w->host, key);
     if (!at->f->library && lua_istable(at->L, table) && tensor_dim_at(at->L, key) != DIM_FAIL)
         refuse(at, BREAK_SIZE, 0, "a symbolic size as the key of a table");
-    if (!at->f->library && watch_given(at->L, at->w, key) &&
-        watch_old(at->L, at->w, at->f, table))
+    if (!at->f->library && watch_given(at->L, at->w, key) && watch_old(at->L, at->w, at->f, table))
         refuse(at, BREAK_KEY, 0, "a table among the arguments as the key of a table");
     if (!t || at->f->library || !lua_istable(at->L, table)) return;
     if (tensor_recorder_holds(tensor_recorder(at->w->host), t))
@@ -197,8 +196,7 @@ static void op_setupval(const At *at)
     int top = lua_gettop(L), index = vm_b(at->i) + 1;
     if (at->f->library) return;
     lua_getinfo(L, "f", at->ar);
-    Break reason =
-        watch_once(at->w, watch_change(at->w, lua_upvalueid(L, top + 1, index)));
+    Break reason = watch_once(at->w, watch_change(at->w, lua_upvalueid(L, top + 1, index)));
     if (reason != BREAK_COUNT) {
         const char *name = lua_getupvalue(L, top + 1, index);
         refuse(at, reason, 0, lua_pushfstring(L, "a write to the upvalue '%s'", name ? name : "?"));

@@ -236,8 +236,7 @@ static void handler(lua_State *L, Watch *w, const Frame *f, const char *event)
         lua_rawget(L, meta);
         lua_pushvalue(L, -1);
         lua_replace(L, t + 1);
-        if (watch_old(L, w, f, meta))
-            watch_guard_add(L, w->guards, GUARD_FIELD, meta, NULL, false);
+        if (watch_old(L, w, f, meta)) watch_guard_add(L, w->guards, GUARD_FIELD, meta, NULL, false);
         lua_settop(L, t + 1);
     }
     lua_replace(L, t);
@@ -348,8 +347,7 @@ static bool new_userdata(const Watch *w, const char *p)
 {
     enum { BARE = 32, HEAD = 40, VALUE = 16, MOST_VALUES = 8 };
     bool fresh = watch_fresh(w, p - BARE);
-    for (int n = 1; n <= MOST_VALUES && !fresh; n++)
-        fresh = watch_fresh(w, p - HEAD - n * VALUE);
+    for (int n = 1; n <= MOST_VALUES && !fresh; n++) fresh = watch_fresh(w, p - HEAD - n * VALUE);
     return fresh;
 }
 

@@ -11,8 +11,10 @@
 
 typedef struct Watch Watch;
 
-void watch_open(lua_State *L, Host *h); /* adds the functions of this room to the table on the top */
-void watch_know_own(lua_State *L, Host *h); /* the engine's functions, all in the table on the top */
+/* Adds the functions of this room to the table on the top; when it has those of all rooms, takes
+ * note of them. */
+void watch_open(lua_State *L, Host *h);
+void watch_know_own(lua_State *L, Host *h);
 void watch_test(lua_State *L, Host *h); /* raises unless Lua is laid out as expected */
 
 Watch *watch_new(Host *h); /* NULL: no memory */
@@ -21,7 +23,8 @@ void watch_free(Watch *w); /* one that is off; NULL is allowed */
 void watch_on(lua_State *L, Watch *w, Guards *g, bool once);
 void watch_off(lua_State *L, Watch *w);        /* may be called again; NULL is allowed */
 bool watch_lost(lua_State *L, const Watch *w); /* was the hook taken away? */
-bool watch_failed(const Watch *w);             /* for memory: what is new and what is old is not known */
+/* For lack of memory what is new and what is old is not known. */
+bool watch_failed(const Watch *w);
 /* What is at that address, a table or a tensor, stands for an argument: born inside, but not the
  * step's. false: no memory. */
 bool watch_give(Watch *w, const void *p);

@@ -1,4 +1,5 @@
--- breaks/coverage.lua: how much of a compiled function runs as whole programs, and what keeps it from it.
+-- breaks/coverage.lua: how much of a compiled function runs as whole programs, and what keeps it
+-- from it.
 --
 -- In:    what compile.lua notes at breaks, and the runs of its entries.
 -- Out:   sgl.coverage(fn): a table that prints as a report; records as JSON lines.

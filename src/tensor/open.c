@@ -8,6 +8,7 @@ static void room_close(Host *h, void *state)
     TensorRoom *room = state;
     tensor_pending_drop(h);
     tensor_walk_free(room->walk);
+    tensor_job_free(room->job);
     exec_cache_free(room->cache);
 }
 

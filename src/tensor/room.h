@@ -6,6 +6,7 @@
 #include "tensor/recorder.h"
 
 typedef struct Walk Walk;
+typedef struct Job Job;
 
 typedef struct TensorRoom {
     Recorder pending;   /* operations outside steps */
@@ -14,6 +15,7 @@ typedef struct TensorRoom {
     bool cache_warned;  /* of programs that are made again and again */
     bool surveying;     /* reads are noted, see break.h */
     Walk *walk;         /* scratch for looking through the pending trace; NULL: none yet */
+    Job *job;           /* scratch for running what is pending; NULL: none yet */
     uint64_t last_cut;  /* tensors with smaller ids lost the history they were in */
     int64_t rng_seed, rng_counter;
     int64_t hinted;     /* bytes of storage the collector was told of */
@@ -25,6 +27,7 @@ typedef struct TensorRoom {
 static inline TensorRoom *room_of(const Host *h) { return h->room[ROOM_TENSOR].state; }
 
 void tensor_walk_free(Walk *w);
+void tensor_job_free(Job *j); /* NULL is allowed */
 
 /* What a file adds to sgl.core, and to the class of tensors. */
 extern const luaL_Reg TENSOR_MAKE[], TENSOR_APPLY[], TENSOR_GRAD[], TENSOR_RNG[], TENSOR_GRAPH[],

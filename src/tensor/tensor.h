@@ -3,7 +3,7 @@
  *   leaf       storage            made from data, or assigned
  *   pending    trace, node        an operation not yet run
  *   computed   trace, node and storage; the node stays because gradients go through it
- * A handle is in the ring of its trace while it has one.
+ * A handle is in the ring of its trace while it has one, pending ones behind those with a value.
  */
 #ifndef SGL_TENSOR_TENSOR_H
 #define SGL_TENSOR_TENSOR_H
@@ -37,6 +37,7 @@ Tensor *tensor_make(lua_State *L, Host *h, Dtype dtype, int rank, const int64_t 
 Tensor *tensor_at(lua_State *L, Host *h, int arg);   /* NULL: not a tensor */
 Shape tensor_shape(const Tensor *t);
 void tensor_bind(Tensor *t, Trace *tr, Node *n);     /* its value too when known */
+void tensor_computed(Tensor *t, Storage *s);         /* the value of its node, which it keeps */
 void tensor_set(Tensor *t, Storage *s);              /* takes s: t is a leaf now */
 uint64_t tensor_id(void);                            /* a new one, larger than all before */
 void tensor_renew(Tensor *t);                        /* its storage got another value */

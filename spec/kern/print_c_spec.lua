@@ -70,14 +70,18 @@ local function difference(got, want, dtype)
   return #got ~= #want and "another size" or nil
 end
 
--- Compares a graph's printed C with what it gives on the CPU. Returns an error's text.
-local function compare(graph, args)
+-- Compares a graph's printed C with what it gives on the CPU. Returns an error's text. A fault is
+-- planted by { pattern, replacement }.
+local function compare(graph, args, fault)
   local want = graph:run(args)
   local outputs = {}
   for i, t in ipairs(want) do
     outputs[i] = { bytes = #t:bytes() }
   end
-  local got, message = run_c(graph:show "c", args, outputs)
+  local text, found = graph:show "c", 1
+  if fault then text, found = text:gsub(fault[1], fault[2]) end
+  assert(found > 0, "the text to be changed is not there")
+  local got, message = run_c(text, args, outputs)
   if not got then return message end
   for i, t in ipairs(want) do
     local wrong = difference(got[i], t:bytes(), t.dtype)
@@ -140,4 +144,92 @@ describe("printed C #slow", function()
       end))
     end)
   end
+
+  for _, dtype in ipairs(DTYPES) do
+    it_with_cc("has the bits of every conversion from " .. dtype, function()
+      local args = { sample(engine.is_float(dtype) and "anything" or "real", 3, { 2003 }, dtype) }
+      local graph = engine.capture(function(x)
+        local out = {}
+        for i, to in ipairs(DTYPES) do out[i] = apply("cast", x, { dtype = to }) end
+        return out
+      end, args)
+      local wrong = compare(graph, args)
+      assert(not wrong, wrong)
+    end)
+  end
+
+  -- Rows shorter and longer than 32 lanes, a tile, a chunk; columns around a block.
+  local SHAPES = { { 1 }, { 31 }, { 32 }, { 33 }, { 5000 }, { 16385 }, { 40, 70 }, { 129, 40 },
+                   { 300, 7 }, { 3, 5, 7 }, { 20000, 3 } }
+  local REDUCTIONS = { "sum", "prod", "reduce_max", "reduce_min", "argmax", "argmin" }
+
+  for _, dtype in ipairs { "bool", "u8", "i32", "i64", "bf16", "f32", "f64" } do
+    it_with_cc("has the bits of every reduction of " .. dtype, function()
+      local args = {}
+      for i, shape in ipairs(SHAPES) do args[i] = sample("real", i, shape, dtype) end
+      local graph = engine.capture(function(...)
+        local out = {}
+        for _, x in ipairs { ... } do
+          for dim = 1, #x.shape do
+            for _, name in ipairs(REDUCTIONS) do
+              out[#out + 1] = apply(name, x, { dims = { dim } })
+            end
+          end
+        end
+        return out
+      end, args)
+      local wrong = compare(graph, args)
+      assert(not wrong, wrong)
+    end)
+  end
+
+  -- Graphs whose steps are all kernels: those with others are passed over.
+  it_with_cc(("has the bits of random graphs, from seed %d"):format(engine.seed), function()
+    local left, seed = engine.times(400), engine.seed
+    while left > 0 do
+      local made = random_graph.generate(seed)
+      local graph = core.parse(made.text)
+      if not graph:show "c":find("rc = other", 1, true) then
+        local wrong = compare(graph, made.args)
+        if wrong then error(("seed %d: %s\n%s"):format(seed, wrong, made.text), 0) end
+        left = left - 1
+      end
+      seed = seed + 1
+    end
+  end)
+
+  local FAULTS = {
+    { "a constant of a polynomial", "0x1.555554p%-3f", "0x1.555556p-3f" },
+    { "the length of a chunk", "16384", "8192" },
+    { "the length of a block", "128", "64" },
+    { "where lanes start", "%-0%.0", "0.0" },
+    { "a rounding to 16 bits", "= cast_f32_to_bf16%((v%d+ %* v%d+)%)", "= %1" },
+    { "a saturating conversion", "INT32_MIN", "0" },
+  }
+  for _, fault in ipairs(FAULTS) do
+    it_with_cc("differs where it should: " .. fault[1], function()
+      local x = sample("anything", 1, { 2, 17000 }, "f32")
+      local y = sample("real", 2, { 300, 40 }, "f32")
+      local zero = apply("abs", y) * -0.0
+      local args = { x, y, zero, sample("real", 3, { 2, 17000 }, "f32") }
+      local graph = engine.capture(function(a, b, c, d)
+        local h = apply("cast", b, { dtype = "bf16" })
+        return { apply("exp", a), apply("sum", d, { dims = { 2 } }),
+                 apply("sum", b, { dims = { 1 } }), apply("sum", c, { dims = { 2 } }),
+                 apply("cast", a, { dtype = "i32" }),
+                 apply("cast", apply("mul", { h, h }) + h, { dtype = "f32" }) }
+      end, args)
+      assert.is_nil(compare(graph, args))
+      assert.is_truthy(compare(graph, args, { fault[2], fault[3] }))
+    end)
+  end
+
+  it("names what it leaves to the caller", function()
+    local x = sample("real", 1, { 4, 5 }, "f32")
+    local graph = engine.capture(function(a)
+      return apply("dot", { a, apply("permute", a, { dims = { 2, 1 } }) })
+    end, { x })
+    local text = graph:show "c"
+    assert.is_truthy(text:find("rc = other(0, b)) != 0) return rc; /* step 0 dot", 1, true), text)
+  end)
 end)

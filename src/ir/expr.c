@@ -1,9 +1,10 @@
-/* expr.c: the values of all elementwise ops and conversions as micro-ops, parsed once.
+/* expr.c: the values of elementwise ops and conversions as micro-ops, each parsed when first asked
+ * for.
  *
  * In:   the value columns of op.def and cast.def, rows of math.def.
  * Out:  tables of Expr by op or dtype and by the type of registers.
- * Holds: everything is static and written once, so any thread reads it without a lock and nothing
- *        is allocated. POOL is a little more than the rows need; a row too many is an error.
+ * Holds: everything is static: nothing is allocated, and what was parsed is read without a lock.
+ *        POOL is a little more than all rows need; a row too many is an error.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -44,14 +45,17 @@ ExprType ir_expr_type(Dtype dtype)
     return types[dtype];
 }
 
+typedef enum SlotState { SLOT_UNREAD, SLOT_READ, SLOT_FAILED } SlotState;
+typedef struct Slot { _Atomic int state; Expr expr; } Slot;
+
 static struct {
-    pthread_once_t once;
+    pthread_mutex_t lock;                  /* of what follows but slots that are READ or FAILED */
     ExprInst pool[POOL];
     int used;
-    Expr op[OP_COUNT][REGS], cast[REGS][DT_COUNT], fn[EXPR_FN_COUNT];
-    char error[2 * EXPR_ERROR_BYTES];      /* "" if all rows were understood */
+    Slot op[OP_COUNT][REGS], cast[REGS][DT_COUNT], fn[EXPR_FN_COUNT];
+    char error[2 * EXPR_ERROR_BYTES];      /* of the first row that was not understood */
     ExprBuild build;
-} all = {.once = PTHREAD_ONCE_INIT};
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Copies what `value` needs of the list into the pool, the value last. */
 static void keep(ExprBuild *b, int value, int inputs, Expr *to)
@@ -83,14 +87,15 @@ static void keep(ExprBuild *b, int value, int inputs, Expr *to)
 }
 
 /* Ends a row: keeps its value, or the error with the row's name. */
-static void finish(const char *row, const char *type, int value, int inputs, Expr *to)
+static void finish(const char *row, const char *type, int value, int inputs, Slot *to)
 {
     ExprBuild *b = &all.build;
-    if (value >= 0) keep(b, value, inputs, to);
+    if (value >= 0) keep(b, value, inputs, &to->expr);
     if (b->error[0] && !all.error[0])
         snprintf(all.error, sizeof all.error, "the value of %s (%s): %s", row, type, b->error);
     for (int i = 0; i < b->n; i++)
-        if (b->at[i].code == EX_input) to->input[b->at[i].bits] = b->at[i].type;
+        if (b->at[i].code == EX_input) to->expr.input[b->at[i].bits] = b->at[i].type;
+    to->state = b->error[0] ? SLOT_FAILED : SLOT_READ;
     b->n = 0;
     b->error[0] = '\0';
 }
@@ -102,12 +107,11 @@ static int class_of(ExprType type)
     return ir_ext_float(type) ? CLASS_FLOAT : CLASS_INT;
 }
 
-static void parse_op(Op op, int reg)
+static void parse_op(int op, int reg)
 {
     static const char *const names[REGS] = {"f32", "f64", "i32", "i64", "u8"};
     const OpInfo *info = &OPS[op];
     ExprType type = REG_TYPES[reg], input[3] = {EXT_COUNT, EXT_COUNT, EXT_COUNT};
-    if (!ir_family_elementwise(info->family) || !(info->types & class_of(type))) return;
     for (int i = 0; i < info->inputs; i++) input[i] = type;
     if (info->family == FAM_select) input[0] = EXT_u8;
     bool truth = info->family == FAM_test || info->family == FAM_compare;
@@ -115,49 +119,66 @@ static void parse_op(Op op, int reg)
     finish(info->name, names[reg], value, info->inputs, &all.op[op][reg]);
 }
 
-static void parse_cast(int reg, Dtype to)
+static void parse_cast(int reg, int to)
 {
     const ExprType input[3] = {REG_TYPES[reg], EXT_COUNT, EXT_COUNT};
-    int value = ir_expr_parse(&all.build, CASTS[to].text, input[0], input, ir_expr_type(to));
+    int value = ir_expr_parse(&all.build, CASTS[to].text, input[0], input, ir_expr_type((Dtype)to));
     finish("cast", CASTS[to].name, value, 1, &all.cast[reg][to]);
 }
 
-static void parse_all(void)
+static void parse_fn(int fn, int unused)
 {
-    for (int reg = 0; reg < REGS; reg++) {
-        for (int op = 0; op < OP_COUNT; op++) parse_op((Op)op, reg);
-        for (int to = 0; to < DT_COUNT; to++) parse_cast(reg, (Dtype)to);
+    int inputs = 0, value = ir_expr_parse_fn(&all.build, FNS[fn], &inputs);
+    (void)unused;
+    finish(FNS[fn], "math.def", value, inputs, &all.fn[fn]);
+}
+
+/* What is in the slot, by `parse` of a and b if nobody asked before. */
+static const Expr *parsed(Slot *slot, void (*parse)(int a, int b), int a, int b)
+{
+    if (slot->state == SLOT_UNREAD) {
+        pthread_mutex_lock(&all.lock);
+        if (slot->state == SLOT_UNREAD) parse(a, b);
+        pthread_mutex_unlock(&all.lock);
     }
-    for (int i = 0; i < EXPR_FN_COUNT; i++) {
-        int inputs = 0, value = ir_expr_parse_fn(&all.build, FNS[i], &inputs);
-        finish(FNS[i], "math.def", value, inputs, &all.fn[i]);
-    }
+    return slot->state == SLOT_READ ? &slot->expr : NULL;
 }
-
-static bool ready(void)
-{
-    pthread_once(&all.once, parse_all);
-    return !all.error[0];
-}
-
-int ir_expr_start(Ctx *cx)
-{
-    return ready() ? SGL_OK : base_fail(cx, SGL_EINTERN, "%s", all.error);
-}
-
-static const Expr *given(const Expr *e) { return ready() && e->n > 0 ? e : NULL; }
 
 const Expr *ir_expr_op(Op op, Dtype operands)
 {
-    return given(&all.op[op][REG_OF[ir_expr_type(operands)]]);
+    int reg = REG_OF[ir_expr_type(operands)];
+    const OpInfo *info = &OPS[op];
+    if (!ir_family_elementwise(info->family) || !(info->types & class_of(REG_TYPES[reg])))
+        return NULL;
+    return parsed(&all.op[op][reg], parse_op, op, reg);
 }
 
 const Expr *ir_expr_cast(Dtype from, Dtype to)
 {
-    return given(&all.cast[REG_OF[ir_expr_type(from)]][to]);
+    int reg = REG_OF[ir_expr_type(from)];
+    return parsed(&all.cast[reg][to], parse_cast, reg, to);
 }
 
-const Expr *ir_expr_fn(ExprFn fn) { return given(&all.fn[fn]); }
+const Expr *ir_expr_fn(ExprFn fn) { return parsed(&all.fn[fn], parse_fn, fn, 0); }
+
+int ir_expr_error(Ctx *cx)
+{
+    char text[sizeof all.error];
+    pthread_mutex_lock(&all.lock);
+    memcpy(text, all.error, sizeof text);
+    pthread_mutex_unlock(&all.lock);
+    return text[0] ? base_fail(cx, SGL_EINTERN, "%s", text) : SGL_OK;
+}
+
+int ir_expr_check(Ctx *cx)
+{
+    for (int from = 0; from < DT_COUNT; from++) {
+        for (int op = 0; op < OP_COUNT; op++) ir_expr_op((Op)op, (Dtype)from);
+        for (int to = 0; to < DT_COUNT; to++) ir_expr_cast((Dtype)from, (Dtype)to);
+    }
+    for (int fn = 0; fn < EXPR_FN_COUNT; fn++) ir_expr_fn((ExprFn)fn);
+    return ir_expr_error(cx);
+}
 
 /* The interpreter's instruction also loads and stores, which is worth about two micro-ops. */
 int ir_expr_cost(Op op, Dtype operands)

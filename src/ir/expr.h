@@ -1,9 +1,9 @@
 /* expr.h: values as micro-ops: what an elementwise op computes, in a form that machines read.
  *
  * The value column of op.def, the conversions of cast.def and the functions of math.def are C text.
- * Here that text is a list of micro-ops (expr.def), parsed once, when first asked for. From it come
- * printed C, the cost of an op, and whatever makes code for a device; the compiled text stays the
- * second opinion.
+ * Here that text is a list of micro-ops (expr.def), each row parsed once, when first asked for: a
+ * first program is not to wait for rows it does not use. From them come printed C, the cost of an
+ * op, and whatever makes code for a device; the compiled text stays the second opinion.
  *
  * An Expr is in SSA form: instruction i has one number of one type, operands are earlier ones, and
  * the last instruction is the value. There is no control flow: of a condition both sides are
@@ -60,12 +60,14 @@ typedef struct ExprCall { const char *name; ExprType type; int operands; } ExprC
 const ExprTable *ir_expr_table(int number);
 const ExprCall *ir_expr_call(int number);
 
-/* Parses all rows, the first time; SGL_EINTERN with the row's name and what was not understood. */
-int ir_expr_start(Ctx *cx);
+/* SGL_EINTERN with the name of a row that was read and not understood, and what was not. */
+int ir_expr_error(Ctx *cx);
+/* The same of all rows, read now. */
+int ir_expr_check(Ctx *cx);
 
 /* The type of the registers that hold a dtype: 16-bit floats are f32, bool is u8. */
 ExprType ir_expr_type(Dtype dtype);
-/* Those below are NULL where there is no such row, or ir_expr_start would fail.
+/* Those below are NULL where there is no such row, or ir_expr_error tells why it was not understood.
  * An elementwise op whose operands have the dtype (those of `where` from the second on). */
 const Expr *ir_expr_op(Op op, Dtype operands);
 /* A conversion, of cast.def; the result is a register. */

@@ -198,7 +198,7 @@ static int simplified(ExprBuild *b, const ExprInst *t)
 
 static int find(ExprBuild *b, const ExprInst *t)
 {
-    for (int i = 0; i < b->n; i++) {
+    for (int i = b->n - 1; i >= 0; i--) {
         const ExprInst *o = &b->at[i];
         if (o->code == t->code && o->type == t->type && o->a == t->a && o->b == t->b &&
             o->c == t->c && o->bits == t->bits)

@@ -116,7 +116,7 @@ const ExprCall *ir_expr_call(int number) { return &CALLS[number]; }
 
 static bool is_word(Token t, const char *word)
 {
-    return (int)strlen(word) == t.n && memcmp(t.at, word, (size_t)t.n) == 0;
+    return word[0] == t.at[0] && strncmp(t.at, word, (size_t)t.n) == 0 && word[t.n] == '\0';
 }
 
 /* The type a word names, or EXT_COUNT. */
@@ -293,7 +293,9 @@ static int parameters(Parser *p, const int *value, int n)
 /* The body of a row over values, or over inputs. Rows call only rows above them. */
 static int inlined(Parser *p, const struct Row *row, const int *value, int n, int *inputs)
 {
-    Parser outer = *p;
+    const Token token = p->token;
+    const char *text = p->text;
+    const int names = p->names, scope = p->scope;
     p->scope = p->names;
     p->text = row->params;
     advance(p);
@@ -308,10 +310,10 @@ static int inlined(Parser *p, const struct Row *row, const int *value, int n, in
     p->text = row->type;
     advance(p);
     result = ir_expr_convert(p->b, result, type_named(p, p->token));
-    p->text = outer.text;
-    p->token = outer.token;
-    p->names = outer.names;
-    p->scope = outer.scope;
+    p->text = text;
+    p->token = token;
+    p->names = names;
+    p->scope = scope;
     return result;
 }
 
@@ -366,15 +368,16 @@ static int constant(Parser *p, Token word)
 {
     for (int i = 0; i < COUNT(CONSTS); i++) {
         if (!is_word(word, CONSTS[i].name)) continue;
-        Parser outer = *p;
+        const Token token = p->token;
+        const char *text = p->text;
         p->text = CONSTS[i].text;
         advance(p);
         int value = expression(p);
         p->text = CONSTS[i].type;
         advance(p);
         value = ir_expr_convert(p->b, value, type_named(p, p->token));
-        p->text = outer.text;
-        p->token = outer.token;
+        p->text = text;
+        p->token = token;
         return value;
     }
     ir_expr_fail(p->b, "unknown name '%.*s'", word.n, word.at);
@@ -405,23 +408,24 @@ static int primary(Parser *p)
     return name ? name->value : constant(p, word);
 }
 
-/* Behind an opening parenthesis: is it a cast? */
-static bool at_cast(Parser *p, ExprType *type)
+/* Is it a cast? Then reads up to behind its closing parenthesis. */
+static bool take_cast(Parser *p, ExprType *type)
 {
-    Parser ahead = *p;
-    if (!take(&ahead, "(")) return false;
-    *type = type_named(&ahead, ahead.token);
-    return *type != EXT_COUNT;
+    const char *text = p->text;
+    Token start = p->token;
+    if (!take(p, "(")) return false;
+    *type = type_named(p, p->token);
+    if (*type != EXT_COUNT) advance(p);
+    if (*type != EXT_COUNT && take(p, ")")) return true;
+    p->text = text;
+    p->token = start;
+    return false;
 }
 
 static int prefixed(Parser *p)
 {
     ExprType type;
-    if (at_cast(p, &type)) {
-        advance(p);
-        advance(p);
-        return expect(p, ")") ? ir_expr_convert(p->b, prefixed(p), type) : EXPR_FAILED;
-    }
+    if (take_cast(p, &type)) return ir_expr_convert(p->b, prefixed(p), type);
     if (take(p, "-")) {
         int value = prefixed(p);
         type = promoted(type_at(p, value));
@@ -443,7 +447,7 @@ static const struct Sign { const char *text; int level; ExprCode code; bool swap
     {">>", 7, EX_shr, false}, {"+", 8, EX_add, false}, {"-", 8, EX_sub, false},
     {"*", 9, EX_mul, false}, {"/", 9, EX_div, false},  {"%", 9, EX_rem, false},
 };
-enum { LEVEL_LOGIC = 1, LEVEL_BITS = 4, LEVEL_COMPARE = 6, LEVEL_SHIFT = 7, LEVELS = 10 };
+enum { LEVEL_LOGIC = 1, LEVEL_BITS = 4, LEVEL_COMPARE = 6, LEVEL_SHIFT = 7 };
 
 /* Two truths stay one under & | ^ and where they are compared for being equal. */
 static int combine_truths(Parser *p, const struct Sign *s, int a, int b)
@@ -473,20 +477,21 @@ static int combine(Parser *p, const struct Sign *s, int a, int b)
     return binary(p, s->code, compares ? EXT_truth : type, a, b);
 }
 
-static const struct Sign *sign_at(const Parser *p, int level)
+/* The binary sign that the token is, or NULL. */
+static const struct Sign *sign_at(const Parser *p)
 {
-    for (int i = 0; i < COUNT(SIGNS); i++)
-        if (SIGNS[i].level == level && next_is(p, SIGNS[i].text)) return &SIGNS[i];
+    for (int i = 0; i < COUNT(SIGNS) && p->token.kind == TOKEN_SIGN; i++)
+        if (is_word(p->token, SIGNS[i].text)) return &SIGNS[i];
     return NULL;
 }
 
+/* Operands joined by signs of this level and those that bind closer. */
 static int level_from(Parser *p, int level)
 {
-    if (level == LEVELS) return prefixed(p);
-    int value = level_from(p, level + 1);
-    for (const struct Sign *s; value >= 0 && (s = sign_at(p, level)) != NULL;) {
+    int value = prefixed(p);
+    for (const struct Sign *s; value >= 0 && (s = sign_at(p)) != NULL && s->level >= level;) {
         advance(p);
-        value = combine(p, s, value, level_from(p, level + 1));
+        value = combine(p, s, value, level_from(p, s->level + 1));
     }
     return value;
 }
@@ -518,12 +523,14 @@ static int loop(Parser *p)
         else advance(p);
     }
     if (count.kind != TOKEN_NUMBER || !expect(p, "{")) return fail(p, "expected a count");
-    Parser start = *p;
+    const Token token = p->token;
+    const char *text = p->text;
+    const int names = p->names;
     int rc = 0;
     for (int i = 0; i < atoi(count.at) && rc >= 0; i++) {
-        p->text = start.text;
-        p->token = start.token;
-        p->names = start.names;
+        p->text = text;
+        p->token = token;
+        p->names = names;
         rc = block(p, "}");
     }
     return rc;

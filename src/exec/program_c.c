@@ -71,7 +71,8 @@ static void put_step(const Program *p, const char *prefix, int step, Str *out)
         for (int i = 0; i < s->nargs; i++) base_str_fmt(out, "%sb[%d]", i ? ", " : "", s->args[i]);
         base_str_put(out, s->nargs ? "})) != 0) return rc;\n" : "NULL})) != 0) return rc;\n");
     } else if (s->kind == STEP_COPY) {
-        base_str_fmt(out, "    memcpy(b[%d], b[%d], %zu);\n", s->args[1], s->args[0], s->bytes);
+        base_str_fmt(out, "    memcpy(b[%d], b[%d], %lld);\n", s->args[1], s->args[0],
+                     (long long)s->bytes);
     } else {
         base_str_fmt(out, "    if ((rc = other(%d, b)) != 0) return rc; /* ", step);
         exec_step_print(p, step, out);

@@ -66,4 +66,6 @@ int tensor_realize(Host *h, int n, Tensor *const *list);
 typedef struct Job Job;
 void tensor_job_free(Job *j);                        /* what the host keeps for that; or NULL */
 Storage *tensor_value(lua_State *L, Host *h, int arg, const char *what);
+/* The elements, for the host to read; raises where they cannot be fetched. */
+const void *tensor_host(lua_State *L, Host *h, const Storage *s);
 #endif

@@ -19,7 +19,7 @@ local names = require "sgl.names"
 local results = require "sgl.results"
 local tree = require "sgl.tree"
 
-local check_guards, clock = core.guards_check, core.clock
+local call, check_guards, clock = core.call, core.guards_check, core.clock
 local raise, is_tensor, is_plain = core.raise, core.is_tensor, tree.is_plain
 
 local compile = {}
@@ -41,15 +41,13 @@ end
 -- The parts of the key since the last note belong to the value of that name.
 local function note_place(walk, name)
   local places = walk.places
-  if not places then return end
   for i = #places + 1, #walk.key do places[i] = name end
 end
 
 -- A walk over the arguments: `key` collects the signature, `leaves` the run-time inputs, `names`
 -- what they are called, `tables` the tables, `seen` the plans of those: one that comes twice is one
--- table in the step. `places`, if there, collects what each part of the key belongs to. Returns a
--- plan from which `rebuild` makes the value again. The sizes in a shape (`fixed`) are part of the
--- signature.
+-- table in the step. `places` collects what each part of the key belongs to. Returns a plan from
+-- which `rebuild` makes the value again. The sizes in a shape (`fixed`) are part of the signature.
 local function flatten(v, walk, name, depth, spec, fixed)
   local key = walk.key
   if spec then dynamic.check(v, name, spec) end
@@ -120,7 +118,8 @@ end
 
 local function flatten_arguments(self, count, values)
   local state = self.dynamic
-  local walk = { key = {}, leaves = {}, names = {}, dims = {}, tables = {}, dynamic = state }
+  local walk = { key = {}, leaves = {}, names = {}, dims = {}, tables = {}, places = {},
+                 dynamic = state }
   local plans = {}
   for i = 1, count do
     local name = self.parameters[i]
@@ -130,19 +129,9 @@ local function flatten_arguments(self, count, values)
     end
     plans[i] = flatten(values[i], walk, name, 1, state and state.specs[i])
     walk.key[#walk.key + 1] = ";"
+    note_place(walk, name)
   end
   return table.concat(walk.key), walk, plans
-end
-
--- What each part of the key of a call belongs to.
-local function places_of(self, count, values)
-  local walk = { key = {}, leaves = {}, names = {}, dims = {}, tables = {}, places = {} }
-  for i = 1, count do
-    flatten(values[i], walk, self.parameters[i], 1)
-    walk.key[#walk.key + 1] = ";"
-    note_place(walk, self.parameters[i])
-  end
-  return walk.places
 end
 
 -- Objects that came as arguments, by name.
@@ -290,11 +279,9 @@ end
 
 -- The entry whose guards hold, moved to the front; else nil, what changed since the last run with
 -- this signature or, for a new one, since the last capture, and the name of that.
-local function find(self, key, walk, count, values)
+local function find(self, key, walk)
   local bucket, reason, name = self.entries[key], nil, nil
-  if not bucket then
-    return nil, signature_reason(self, walk.key, places_of(self, count, values))
-  end
+  if not bucket then return nil, signature_reason(self, walk.key, walk.places) end
   for i = 1, #bucket do
     local entry = bucket[i]
     local text, changed = misfit(entry, walk)
@@ -335,6 +322,17 @@ compile.last = nil
 
 local function is_scalar(v) return is_tensor(v) and v.ndim == 0 end
 
+-- From now on core.call serves calls of these arguments by the entry, if its guards hold.
+local function learn(self, entry, outputs, ...)
+  entry.plain = results.are_plain(entry.returned, #outputs)
+  entry.scalar = is_scalar(outputs[1])
+  if self.dynamic and self.dynamic.changed then
+    core.call_forget(self.calls)
+    self.dynamic.changed = false
+  end
+  core.call_learn(self.calls, entry, entry.guards, entry.program, entry.plain, ...)
+end
+
 -- The call as Lua runs it: between the values that it reads, operations run as compiled segments.
 local function run_broken(self, entry, ...)
   entry.runs = entry.runs + 1
@@ -362,7 +360,8 @@ local function run_aliased(self, entry, name, ...)
   return table.unpack(values, 1, values.n)
 end
 
-function Compiled:__call(...)
+-- A call that no capture is known for to serve, or that Lua has to run.
+local function call_slowly(self, ...)
   check_open(self)
   if core.capturing() then return self.fn(...) end
   local count, values, started = select("#", ...), { ... }, clock()
@@ -370,12 +369,12 @@ function Compiled:__call(...)
   repeat
     local key, plans, reason, cause
     key, walk, plans = flatten_arguments(self, count, values)
-    entry, reason, cause = find(self, key, walk, count, values)
+    entry, reason, cause = find(self, key, walk)
     if not entry then
       check_limit(self, cause)
       entry = dynamic.capture(capture_or_break, self, key, walk, plans, reason)
       if entry and cause then self.changed[cause] = (self.changed[cause] or 0) + 1 end
-      self.last_parts, self.last_places = walk.key, places_of(self, count, values)
+      self.last_parts, self.last_places = walk.key, walk.places
     end
   until entry
   self.latest = entry
@@ -385,9 +384,29 @@ function Compiled:__call(...)
   local outputs = entry.program:run(walk.leaves)
   entry.runs = entry.runs + 1
   self.seconds = self.seconds + (clock() - started)
-  compile.last = outputs[1] and outputs[1].ndim == 0 and outputs[1] or nil
-  return results.build(entry.returned, entry.program, outputs, walk)
+  compile.last = is_scalar(outputs[1]) and outputs[1] or nil
+  if self.calls then learn(self, entry, outputs, ...) end
+  return results.build(entry.returned, entry.program, outputs, walk.leaves, walk.tables)
 end
+
+-- Makes the results of a capture that core.call ran.
+local function build(entry, tables, leaves, outputs)
+  compile.last = entry.scalar and outputs[1] or nil
+  return results.build(entry.returned, entry.program, outputs, leaves, tables)
+end
+
+-- What core.call gave: a capture that it ran, and its results or what to make them of; or false,
+-- and the arguments.
+local function finish(self, entry, ...)
+  if not entry then return call_slowly(self, ...) end
+  entry.runs = entry.runs + 1
+  self.latest = entry
+  if not entry.plain then return build(entry, ...) end
+  compile.last = entry.scalar and (...) or nil
+  return ...
+end
+
+function Compiled:__call(...) return finish(self, call(self.calls, ...)) end
 
 function Compiled:__tostring()
   local count = self.order and #self.order or 0
@@ -503,7 +522,8 @@ api.method(Compiled, "close", {
   for _, entry in ipairs(self.order) do
     if entry.program then entry.program:close() end
   end
-  self.entries, self.order, self.latest = false, false, false
+  self.seconds = self.seconds + core.call_seconds(self.calls)
+  self.entries, self.order, self.latest, self.calls = false, false, false, false
 end)
 
 function Compiled:__close()
@@ -546,7 +566,8 @@ api.fn(api.root, "compile", {
     fullgraph = o.fullgraph, strict = o.strict, effects = o.effects,
     max_recaptures = o.max_recaptures, seconds = 0, broken_seconds = 0, segments = 0,
     reads = 0,
-    dynamic = dynamic.new(o) or false, latest = false, last_parts = false, last_places = false,
+    dynamic = dynamic.new(o) or false, calls = core.calls(dynamic.packed(o.inputs), not o.fullgraph),
+    latest = false, last_parts = false, last_places = false,
   }, Compiled)
   return coverage.note(self)
 end)

@@ -131,13 +131,18 @@ function build(plan, call)
   return plan.value
 end
 
---- The results of a call: `outputs` of the program; `walk` has the leaves and tables among the
+--- Are the results the n outputs of the program, as they come?
+function results.are_plain(plans, n)
+  local plain = plans.n == n and #plans.sizes == 0
+  for i = 1, plans.n do plain = plain and plans[i].leaf == i and not plans[i].number end
+  return plain
+end
+
+--- The results of a call: `outputs` of the program, the run-time inputs and the tables among the
 --- arguments.
-function results.build(plans, program, outputs, walk)
-  local first = plans[1]
-  if plans.n == 1 and first.leaf and not first.number then return outputs[first.leaf] end
-  local call = { outputs = outputs, leaves = walk.leaves, tables = walk.tables, made = {} }
-  if plans.sizes[1] then call.sizes = program:sizes(walk.leaves, plans.sizes) end
+function results.build(plans, program, outputs, leaves, tables)
+  local call = { outputs = outputs, leaves = leaves, tables = tables, made = {} }
+  if plans.sizes[1] then call.sizes = program:sizes(leaves, plans.sizes) end
   local values = {}
   for i = 1, plans.n do values[i] = build(plans[i], call) end
   return table.unpack(values, 1, plans.n)

@@ -31,6 +31,9 @@ int watch_guards_count(const Guards *g); /* without histories */
 bool watch_guards_history(Guards *g, History *r);
 History *watch_guards_history_at(const Guards *g, int i); /* NULL: there are no more */
 int watch_guards_anchor(lua_State *L, Guards *g); /* keeps the value on the top, popped; its slot */
+/* The number of the first guard of those at `guards` that fails for a call with the arguments in the
+ * list at `args`; 0: all hold. */
+int watch_guards_failing(lua_State *L, int guards, int args);
 /* The step wrote to what was there before. */
 void watch_guards_wrote(Guards *g);
 /* Nothing is added from now on. With `settle`, guards that fail already are dropped. */

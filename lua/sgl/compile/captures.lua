@@ -8,7 +8,7 @@
 local api = require "sgl.api"
 local breaks = require "sgl.breaks"
 local core = require "sgl.core"
-local coverage = require "sgl.coverage"
+local coverage = require "sgl.breaks.coverage"
 local events = require "sgl.emit"
 local guards = require "sgl.compile.guards"
 local names = require "sgl.names"

@@ -53,8 +53,10 @@ describe("calls made before", function()
   end)
 
   it("take numbers as inputs, whatever they are", function()
-    compare(function(t, k) return t * k end, { { x, 2.5 }, { x, -1.0 }, { x, 1e300 }, { x, 0.0 } }, 1)
-    compare(function(t, k) return t * k, k + 1 end, { { x, 2 }, { x, 2.0 }, { x, 3 }, { x, 3.0 } }, 2)
+    compare(function(t, k) return t * k end,
+      { { x, 2.5 }, { x, -1.0 }, { x, 1e300 }, { x, 0.0 } }, 1)
+    compare(function(t, k) return t * k, k + 1 end,
+      { { x, 2 }, { x, 2.0 }, { x, 3 }, { x, 3.0 } }, 2)
   end)
 
   it("tell arguments left out from nil", function()
@@ -74,8 +76,8 @@ describe("calls made before", function()
     local f, g = function(t) return t + 1 end, function(t) return t * 2 end
     compare(function(t, fn) return fn(t) end, { { x, f }, { x, g }, { y, f } }, 2)
     local object = setmetatable({ k = 3 }, {})
-    compare(function(t, o) return t * o.k end, { { x, object }, { x, setmetatable({ k = 3 }, {}) } },
-      2)
+    compare(function(t, o) return t * o.k end,
+      { { x, object }, { x, setmetatable({ k = 3 }, {}) } }, 2)
   end)
 
   it("tell keys apart, and take them in any order of insertion", function()
@@ -166,7 +168,8 @@ describe("a capture that served a call", function()
   end)
 
   it("is refused with a closed tensor, as at the first call", function()
-    local step, first = sgl.compile(function(t) return t + 1 end), sgl.compile(function(t) return t end)
+    local function fn(t) return t + 1 end
+    local step, first = sgl.compile(fn), sgl.compile(fn)
     local dead = sgl.tensor { 1, 2, 3 }
     for _ = 1, 2 do step(x) end
     dead:close()
@@ -199,7 +202,8 @@ describe("a capture that served a call", function()
   end)
 
   it("keeps no argument of its last call alive", function()
-    local step, alive = sgl.compile(function(t) return t.v + 1 end), setmetatable({}, { __mode = "v" })
+    local step = sgl.compile(function(t) return t.v + 1 end)
+    local alive = setmetatable({}, { __mode = "v" })
     for _ = 1, 3 do
       local t = { v = sgl.ones(2):realize() }
       alive[1], alive[2] = t, t.v

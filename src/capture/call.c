@@ -9,7 +9,7 @@
  */
 #include <string.h>
 #include "base/clock.h"
-#include "capture/capture.h"
+#include "capture/room.h"
 #include "capture/signature.h"
 #include "watch/guard.h"
 
@@ -64,8 +64,8 @@ static int calls_gc(lua_State *L)
 
 static const luaL_Reg CALLS_META[] = {{"__gc", calls_gc}, {NULL, NULL}};
 
-/* core.calls(specs?, segments?) -> what calls are looked up in. The specs are packed by dynamic.lua;
- * with `segments` an argument may also be state of the step. */
+/* core.calls(specs?, segments?) -> what calls are looked up in. The specs are packed by
+ * dynamic.lua; with `segments` an argument may also be state of the step. */
 static int calls(lua_State *L)
 {
     lua_settop(L, 2);
@@ -213,7 +213,7 @@ static int call(lua_State *L)
     Calls *c = lua_touserdata(L, 1);
     int n = lua_gettop(L);
     CallPlace at;
-    if (c && !h->capture && c->rows.n && read(L, h, c, 2, n - 1, &at)) {
+    if (c && !tensor_recording(h) && c->rows.n && read(L, h, c, 2, n - 1, &at)) {
         c->last = row_find(c);
         Row *row = c->last < 0 ? NULL : &c->rows.at[c->last];
         if (row && push_capture(L, c, row, &at)) return run(L, c, row->known.at[0], &at);

@@ -3,6 +3,7 @@
  * What a change causes is done by exec/settings.c, for Lua as for the C interface.
  */
 #include <string.h>
+#include "capture/capture.h"
 #include "module/module.h"
 #include "exec/settings.h"
 #include "bind/events.h"
@@ -29,7 +30,7 @@ static int find(lua_State *L, Host *h, int arg)
 /* A hook of a capture may set what it likes but the backend that the capture is for. */
 static void check_backend_free(lua_State *L, Host *h, int id)
 {
-    if (!h->recording || (id != KNOB_enable && id != KNOB_backend)) return;
+    if (!capture_under_way(h) || (id != KNOB_enable && id != KNOB_backend)) return;
     bind_raise(L, SGL_ESTATE, "set it before or after the call of the compiled function",
                "%s: not while a step is captured", KNOBS[id].name);
 }

@@ -4,9 +4,11 @@
 #include <string.h>
 #include "exec/program.h"
 #include "exec/debug.h"
+#include "tensor/args.h"
 #include "bind/events.h"
 #include "ir/bind.h"
 #include "tensor/graph.h"
+#include "tensor/room.h"
 #include "ir/eval.h"
 
 /* Arrays of the reference interpreter, freed by Lua also when an error passes through. */
@@ -205,7 +207,7 @@ static int graph_run(lua_State *L)
         lua_rawseti(L, -2, i + 1);
     }
     base_err_clear(&h->cx->err);
-    h->running = L;
+    room_of(h)->running = L;
     Graph *copy = tensor_copy_whole(g);
     once->program = copy ? exec_debug_compile(copy) : NULL;
     if (!once->program || exec_run(once->program, in, out) < 0) return bind_throw(L, h);
@@ -216,6 +218,23 @@ static int graph_run(lua_State *L)
     }
     bind_events_flush(L, h);
     return 1;
+}
+
+/* g:show(stage) -> the text of a stage of the program that the graph compiles to */
+int tensor_graph_stage(lua_State *L)
+{
+    static const char *const STAGES[] = {EXEC_STAGES, NULL};
+    Host *h = bind_of(L);
+    const Graph *g = tensor_graph_check(L)->graph;
+    const char *stage = STAGES[luaL_checkoption(L, 2, NULL, STAGES)];
+    Once *once = once_new(L);
+    Str *text = bind_text(L);
+    base_err_clear(&h->cx->err);
+    Graph *copy = tensor_copy_whole(g);
+    once->program = copy ? exec_debug_compile(copy) : NULL;
+    if (!once->program) return bind_throw(L, h);
+    exec_program_print(once->program, stage, text);
+    return bind_text_push(L, text);
 }
 
 /* g:bind(sizes) -> the graph with these sizes, by name, for its symbolic ones */

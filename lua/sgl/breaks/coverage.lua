@@ -1,11 +1,12 @@
--- coverage.lua: how much of a compiled function runs as whole programs, and what keeps it from it.
+-- breaks/coverage.lua: how much of a compiled function runs as whole programs, and what keeps it
+-- from it.
 --
 -- In:    what compile.lua notes at breaks, and the runs of its entries.
 -- Out:   sgl.coverage(fn): a table that prints as a report; records as JSON lines.
 local api = require "sgl.api"
 local core = require "sgl.core"
 local events = require "sgl.emit"
-local path = require "sgl.path"
+local path = require "sgl.breaks.path"
 local picture = require "sgl.picture"
 
 local coverage = {}
@@ -188,9 +189,10 @@ function coverage.report(self)
     if entry.reason then report.recaptures[#report.recaptures + 1] = entry.reason end
   end
   for i, b in ipairs(self.broken) do report.breaks[i] = b.record end
-  report.seconds = self.seconds + self.broken_seconds
+  local seconds = self.seconds + (self.calls and core.call_seconds(self.calls) or 0)
+  report.seconds = seconds + self.broken_seconds
   report.captured_steps = report.steps > 0 and captured / report.steps or 1
-  report.captured_time = report.seconds > 0 and self.seconds / report.seconds or 1
+  report.captured_time = report.seconds > 0 and seconds / report.seconds or 1
   return report
 end
 

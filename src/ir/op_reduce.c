@@ -101,7 +101,9 @@ static int grad_extreme(Node *n, Node *dy, Node **dx)
     Node *hit = ir_eq(x, spread(n, n));
     Node *equals = ir_reduce(ir_cast(hit, n->dtype), OP_sum, count, axes);
     Node *share = spread(n, ir_div(dy, equals));
-    dx[0] = ir_where(hit, share, ir_const_like(x, 0));
+    /* Where a NaN won, no element is hit: all get NaN, which hides nothing. */
+    Node *rest = ir_where(ir_eq(n, n), ir_const_like(n, 0), n);
+    dx[0] = ir_where(hit, share, spread(n, rest));
     return ir_built(n, dx[0]);
 }
 

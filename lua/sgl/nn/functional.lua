@@ -19,13 +19,11 @@ local function activation(name, doc, formula)
   end)
 end
 
-activation("relu", "max(x, 0).", function(x) return x:maximum(0) end)
+activation("relu", "max(x, 0).", function(x) return core.apply("relu", { x }) end)
 activation("tanh", "Hyperbolic tangent.", function(x) return x:tanh() end)
 activation("sigmoid", "1 / (1 + exp(-x)).", function(x) return x:sigmoid() end)
 activation("silu", "x · sigmoid(x), also called swish.", function(x) return x * x:sigmoid() end)
-activation("softplus", "log(1 + exp(x)), without overflow.", function(x)
-  return x:maximum(0) + (-x:abs()):exp():log1p()
-end)
+activation("softplus", "log(1 + exp(x)), without overflow.", function(x) return x:softplus() end)
 
 local SQRT_HALF, SQRT_2_BY_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
 local GELU = {

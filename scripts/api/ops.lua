@@ -37,11 +37,12 @@ local KINDS = {
   D = "list of sizes", S = "text", G = "block",
 }
 
--- "start:D step:L" as "start (list of sizes), step (list of integers)".
+-- "start:D blocks:I=1" as "start (list of sizes), blocks (integer, default 1)".
 local function attributes(text)
   local list = {}
-  for name, kind in text:gmatch "(%w+):(%u)" do
-    list[#list + 1] = ("%s (%s)"):format(name, KINDS[kind] or kind)
+  for name, kind, default in text:gmatch "(%w+):(%u)=?(%S*)" do
+    if default ~= "" then default = ", default " .. default end
+    list[#list + 1] = ("%s (%s%s)"):format(name, KINDS[kind] or kind, default)
   end
   return table.concat(list, ", ")
 end

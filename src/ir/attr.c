@@ -1,6 +1,7 @@
 /* attr.c: reading, checking and writing encoded attributes (attr.h).
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "ir/attr.h"
 
@@ -10,9 +11,16 @@ bool ir_attr_next(const char **schema, AttrField *out)
     while (*at == ' ') at++;
     const char *colon = strchr(at, ':');
     if (!colon) return false;
-    *out = (AttrField){at, (int)(colon - at), colon[1]};
-    *schema = colon + 2;
+    bool optional = colon[2] == '=';
+    *out = (AttrField){at, (int)(colon - at), colon[1], optional, 0};
+    if (optional) out->fallback = strtoll(colon + 3, NULL, 10); /* "[]": a count of 0 */
+    *schema = colon + 2 + (optional ? strcspn(colon + 2, " ") : 0);
     return true;
+}
+
+bool ir_attr_default(const AttrField *f, const int64_t *at)
+{
+    return f->optional && at[0] == f->fallback;
 }
 
 static bool is_list(char kind) { return kind == 'P' || kind == 'L' || kind == 'D'; }
@@ -90,6 +98,17 @@ static const int64_t *find(const Node *n, int which)
     return NULL;
 }
 
+int ir_attr_place(const Node *n, const char *name)
+{
+    const char *schema = OPS[n->op].attrs;
+    int at = 0;
+    for (AttrField f; ir_attr_next(&schema, &f);) {
+        if ((int)strlen(name) == f.length && !memcmp(name, f.name, (size_t)f.length)) return at;
+        at += ir_attr_words(f.kind, n->attr + at, n->nattr - at);
+    }
+    return -1;
+}
+
 int64_t ir_attr_int(const Node *n, int which) { return *find(n, which); }
 
 double ir_attr_double(int64_t word)
@@ -141,8 +160,23 @@ void ir_attr_put_list(AttrBuf *b, int n, const int64_t *items)
     for (int i = 0; i < n; i++) ir_attr_put(b, items[i]);
 }
 
-Node *ir_attr_node(Graph *g, Op op, int nin, Node *const *in, const AttrBuf *b)
+/* The defaults of the fields that the n words end before. */
+static void complete(Op op, AttrBuf *b)
 {
+    const char *schema = OPS[op].attrs;
+    int at = 0;
+    for (AttrField f; ir_attr_next(&schema, &f);) {
+        if (at == b->n && f.optional) ir_attr_put(b, f.fallback);
+        int words = ir_attr_words(f.kind, b->word + at, b->n - at);
+        if (words < 0) return;
+        at += words;
+    }
+}
+
+Node *ir_attr_node(Graph *g, Op op, int nin, Node *const *in, const AttrBuf *given)
+{
+    AttrBuf all = *given, *b = &all;
+    if (!b->bad) complete(op, b);
     if (!b->bad) return ir_node(g, op, nin, in, b->word, b->n);
     base_fail(g->cx, SGL_ESHAPE, "%s: more than %d dims are not supported", OPS[op].name,
               OP_MAX_RANK);

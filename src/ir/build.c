@@ -5,6 +5,7 @@
  * Holds: elementwise inputs reach ir_node with one dtype and the same dims; a constant stays a
  *        constant under cast and broadcast, so numbers in scripts cost no nodes.
  */
+#include <string.h>
 #include "ir/attr.h"
 #include "ir/build.h"
 
@@ -233,7 +234,7 @@ Node *ir_dot(Node *a, Node *b)
     Dtype dtype = ir_dtype_promote(a->dtype, b->dtype);
     if (DTYPES[dtype].bytes == 1) dtype = DT_i32; /* as a sum of bool or u8 */
     Node *in[] = {ir_cast(a, dtype), ir_cast(b, dtype)};
-    return ir_node(a->graph, OP_dot, 2, in, NULL, 0);
+    return in[0] && in[1] ? ir_attr_node(a->graph, OP_dot, 2, in, &(AttrBuf){0}) : NULL;
 }
 
 static Node *along_axis(Op op, int nin, Node *const *in, int axis, int extra, bool has_extra)
@@ -259,6 +260,21 @@ Node *ir_scatter_add(Node *x, Node *index, Node *updates, int axis)
 Node *ir_cumsum(Node *x, int axis, bool reverse)
 {
     return along_axis(OP_cumsum, 1, &x, axis, reverse, true);
+}
+
+Node *ir_in_blocks(Node *n, int64_t blocks, int64_t units)
+{
+    if (!n) return NULL;
+    AttrBuf b = {.n = n->nattr};
+    int at = ir_attr_place(n, "blocks");
+    if (at < 0) {
+        base_fail(n->graph->cx, SGL_EARG, "%s: it has no blocks", ir_op(n)->name);
+        return NULL;
+    }
+    memcpy(b.word, n->attr, n->nattr * sizeof *n->attr);
+    b.word[at] = blocks;
+    b.word[at + 1] = units;
+    return ir_attr_node(n->graph, n->op, n->nin, n->in, &b);
 }
 
 Node *ir_sum_to(Node *x, const Node *like)

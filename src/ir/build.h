@@ -46,6 +46,8 @@ Node *ir_reduce(Node *x, Op op, int n, const int *axes); /* OP_sum … OP_argmin
 Node *ir_dot(Node *a, Node *b);                        /* promotes; ranks and batch dims equal */
 Node *ir_gather(Node *x, Node *index, int axis);
 Node *ir_scatter_add(Node *x, Node *index, Node *updates, int axis);
+/* The reduction n (sum, prod, dot or scatter_add) once more, in so many blocks (blocks.h). */
+Node *ir_in_blocks(Node *n, int64_t blocks, int64_t units);
 Node *ir_cumsum(Node *x, int axis, bool reverse);
 Node *ir_sum_to(Node *x, const Node *like);            /* undoes a broadcast by summing */
 Node *ir_pow_grad_x(Node *dy, Node *x, Node *y);       /* the two halves of pow's row */

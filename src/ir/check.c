@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "ir/blocks.h"
 #include "ir/check.h"
 
 #define MAX_ELEMENTS ((int64_t)1 << 58)
@@ -139,6 +140,29 @@ int ir_check_result(const Check *c, Dtype dtype, int rank, const Dim *dims, Shap
     out->dtype = dtype;
     out->rank = rank;
     return 0;
+}
+
+/* A symbolic size must be so many units whatever its symbols are. */
+static bool has_units(Ctx *cx, Dim size, int64_t units)
+{
+    if (ir_dim_is_const(size)) return size % units == 0;
+    if (ir_dim_div(cx, size, units) != DIM_FAIL) return true;
+    if (cx->err.code != SGL_ENOMEM) base_err_clear(&cx->err);
+    return false;
+}
+
+int ir_check_blocks(const Check *c, int64_t blocks, int64_t units, Dim size)
+{
+    if (blocks < 1 || blocks > IR_BLOCKS_MAX)
+        return ir_check_fail(c, SGL_EARG, "the number of blocks is out of range", NULL,
+                             "%lld outside 1 to %d", (long long)blocks, IR_BLOCKS_MAX);
+    if (units < 1 || units > INT32_MAX)
+        return ir_check_fail(c, SGL_EARG, "the number of units is out of range", NULL,
+                             "%lld outside 1 to 2^31-1", (long long)units);
+    if (units == 1 || has_units(c->cx, size, units)) return 0;
+    return ir_check_fail(c, SGL_ESHAPE, "the reduced dim is no whole number of units",
+                         "the number of units divides the size", "%s elements in %lld units",
+                         ir_dim_name(c->cx, size).at, (long long)units);
 }
 
 int ir_check_add(const Check *c, Dim a, Dim b, int dim, Dim *out)

@@ -64,6 +64,8 @@ int ir_check_length(const Check *c, AttrList l, int n, const char *name);
 bool ir_dim_below_zero(Ctx *cx, Dim d);                    /* for some value of its symbols */
 /* Sets *out: rank, sizes, element count in range. Every rule ends with it. */
 int ir_check_result(const Check *c, Dtype dtype, int rank, const Dim *dims, Shape *out);
+/* blocks and units (blocks.h) fit a reduced dim of this size; 1 and 1 always do. */
+int ir_check_blocks(const Check *c, int64_t blocks, int64_t units, Dim size);
 /* *out = a + b, refused when it leaves the integers. */
 int ir_check_add(const Check *c, Dim a, Dim b, int dim, Dim *out);
 /* *out = a - b, refused with `what` when it can be negative. */

@@ -45,7 +45,7 @@ static uint64_t mix_attrs(uint64_t h, const Node *n)
     AttrField f;
     while (ir_attr_next(&schema, &f)) {
         int words = ir_attr_words(f.kind, at, (int)(n->attr + n->nattr - at));
-        for (int i = 0; i < words; i++)
+        for (int i = ir_attr_default(&f, at) ? words : 0; i < words; i++)
             h = mix_word(h, n, f.kind == 'D' && i == 0 ? 'I' : f.kind, at[i]);
         at += words;
     }

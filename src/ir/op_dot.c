@@ -1,6 +1,6 @@
 /* op_dot.c: the batched matrix product: shape rule, gradient, reference evaluation.
  *
- * [b…, m, k] · [b…, k, n] gives [b…, m, n]; with k = 0 the result is 0.
+ * [b…, m, k] · [b…, k, n] gives [b…, m, n]; with k = 0 the result is 0. A gradient has no blocks.
  */
 #include <string.h>
 #include "ir/build.h"
@@ -22,7 +22,6 @@ int ir_shape_dot(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, 
     const Node *a = in[0], *b = in[1];
     int rank = a->rank;
     Dim dims[OP_MAX_RANK];
-    (void)attr;
     if (rank < 2 || b->rank < 2)
         return ir_check_fail(&c, SGL_ESHAPE, "both sides need at least 2 dims",
                              "reshape a vector to one row or one column", "%d and %d", rank,
@@ -42,6 +41,7 @@ int ir_shape_dot(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, 
     memcpy(dims, a->dims, (size_t)rank * sizeof *dims);
     dims[rank - 1] = b->dims[rank - 1];
     int rc = check_number(&c);
+    if (!rc) rc = ir_check_blocks(&c, attr[0], attr[1], a->dims[rank - 1]);
     return rc ? rc : ir_check_result(&c, a->dtype, rank, dims, out);
 }
 
@@ -53,20 +53,34 @@ int ir_grad_dot(Node *n, Node *dy, Node **dx)
     return dx[0] ? ir_built(n, dx[1]) : ir_built(n, NULL);
 }
 
+/* A row of a and a column of b, whose elements are b_step apart. */
+typedef struct ProductLeaf {
+    const double *a, *b;
+    int64_t b_step;
+    Dtype dtype;
+} ProductLeaf;
+
+static double product_leaf(const void *arg, int64_t from, int64_t to)
+{
+    const ProductLeaf *p = arg;
+    bool real = DTYPES[p->dtype].class == CLASS_FLOAT;
+    double sum = from == to ? -0.0 : 0;
+    for (int64_t k = from; k < to; k++) {
+        double b = p->b[k * p->b_step];
+        sum = real ? sum + p->a[k] * b : ir_ref_add(p->dtype, sum, ir_ref_mul(p->dtype, p->a[k], b));
+    }
+    return sum;
+}
+
 int ir_eval_dot(const Node *n, const RefArray *const *in, RefArray *out)
 {
     int rank = out->rank;
     int64_t m = out->dims[rank - 2], cols = out->dims[rank - 1], depth = in[0]->dims[rank - 1];
-    bool real = DTYPES[n->dtype].class == CLASS_FLOAT;
     for (int64_t i = 0; i < out->count; i++) {
-        const double *a = in[0]->at + i / cols * depth;
-        const double *b = in[1]->at + i / (m * cols) * depth * cols + i % cols;
-        double sum = 0;
-        for (int64_t k = 0; k < depth; k++) {
-            double product = real ? a[k] * b[k * cols] : ir_ref_mul(n->dtype, a[k], b[k * cols]);
-            sum = real ? sum + product : ir_ref_add(n->dtype, sum, product);
-        }
-        out->at[i] = sum;
+        ProductLeaf p = {in[0]->at + i / cols * depth,
+                         in[1]->at + i / (m * cols) * depth * cols + i % cols, cols,
+                         (Dtype)n->dtype};
+        out->at[i] = depth ? ir_ref_tree(n, depth, ir_ref_add, product_leaf, &p) : 0;
     }
     return 0;
 }

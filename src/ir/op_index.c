@@ -62,7 +62,9 @@ int ir_shape_scatter_add(Ctx *cx, Op op, int nin, Node *const *in, const int64_t
                                  "they have the dims that gather gives", "dim %d: %s, not %s",
                                  i + 1, ir_dim_name(cx, updates->dims[i]).at,
                                  ir_dim_name(cx, dims[i]).at);
-    return ir_check_result(&c, x->dtype, x->rank, x->dims, out);
+    Dim first = in[1]->rank ? in[1]->dims[0] : 1;
+    rc = ir_check_blocks(&c, attr[1], attr[2], first);
+    return rc ? rc : ir_check_result(&c, x->dtype, x->rank, x->dims, out);
 }
 
 int ir_grad_scatter_add(Node *n, Node *dy, Node **dx)
@@ -97,19 +99,54 @@ int ir_eval_gather(const Node *n, const RefArray *const *in, RefArray *out)
     return rc;
 }
 
+/* Adds the updates of the positions [from, to) of the index to `out`. */
+static void add_updates(const Node *n, const RefArray *const *in, int64_t from, int64_t to,
+                        double *out)
+{
+    const RefArray *index = in[1], *updates = in[2];
+    Lines l = ir_lines(in[0], ir_attr_int(n, 0));
+    for (int64_t line = 0; line < l.outer; line++)
+        for (int64_t i = from; i < to; i++)
+            for (int64_t k = 0; k < l.inner; k++) {
+                double *at = out + (line * l.n + (int64_t)index->at[i]) * l.inner + k;
+                *at = ir_ref_add(n->dtype, *at,
+                                 updates->at[(line * index->count + i) * l.inner + k]);
+            }
+}
+
+/* Blocks of the first dim of the index; what they add to meets as a tree, x comes last. */
+static int scatter_blocks(const Node *n, const RefArray *const *in, RefArray *out)
+{
+    const Blocks b = ir_blocks(n);
+    const int64_t count = out->count, rows = in[1]->rank ? in[1]->dims[0] : 1;
+    double *waiting = base_mem_alloc((size_t)(IR_BLOCKS_LEVELS * count + 1) * sizeof *waiting);
+    BlockTree tree;
+    if (!waiting) return base_fail(n->graph->cx, SGL_ENOMEM, "scatter_add: out of memory.");
+    ir_block_tree(b.n, &tree);
+    double *top = waiting;
+    for (int64_t i = 0; i < b.n; i++) {
+        int64_t from = ir_block_start(b, rows, i), to = ir_block_start(b, rows, i + 1);
+        int64_t each = rows ? in[1]->count / rows : 0;
+        for (int64_t k = 0; k < count; k++) top[k] = -0.0;
+        add_updates(n, in, from * each, to * each, top);
+        for (int j = 0; j < tree.joins[i]; j++, top -= count)
+            for (int64_t k = -count; k < 0; k++) top[k] = ir_ref_add(n->dtype, top[k], top[k + count]);
+        top += count;
+    }
+    for (int64_t k = 0; k < count; k++)
+        out->at[k] = ir_ref_add(n->dtype, out->at[k], waiting[k]);
+    base_mem_free(waiting);
+    return 0;
+}
+
 int ir_eval_scatter_add(const Node *n, const RefArray *const *in, RefArray *out)
 {
-    const RefArray *x = in[0], *index = in[1], *updates = in[2];
-    Lines l = ir_lines(x, ir_attr_int(n, 0));
-    int rc = check_positions(n, index, l.n);
+    const RefArray *x = in[0], *index = in[1];
+    int rc = check_positions(n, index, x->dims[ir_attr_int(n, 0)]);
     if (rc) return rc;
     if (x->count) memcpy(out->at, x->at, (size_t)x->count * sizeof *x->at);
-    for (int64_t i = 0; i < updates->count; i++) {
-        int64_t line = i / l.inner / index->count;
-        int64_t position = (int64_t)index->at[i / l.inner % index->count];
-        double *to = out->at + (line * l.n + position) * l.inner + i % l.inner;
-        *to = ir_ref_add(n->dtype, *to, updates->at[i]);
-    }
+    if (ir_blocks(n).n > 1) return scatter_blocks(n, in, out);
+    add_updates(n, in, 0, index->count, out->at);
     return 0;
 }
 

@@ -27,7 +27,14 @@ static int shape_total(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *
 {
     const Check c = {cx, op, nin, in};
     bool narrow = in[0]->dtype == DT_bool || in[0]->dtype == DT_u8;
-    return shape_without(&c, ir_take_list(&attr), narrow ? DT_i32 : in[0]->dtype, out);
+    AttrList axes = ir_take_list(&attr);
+    int rc = shape_without(&c, axes, narrow ? DT_i32 : in[0]->dtype, out);
+    if (!rc && attr[0] != 1 && axes.n != 1)
+        rc = ir_check_fail(&c, SGL_EARG, "blocks cut exactly one dim",
+                           "reduce the last dim, then the one before", "got %d", axes.n);
+    if (!rc && attr[2] != 0 && attr[2] != 1)
+        rc = ir_check_fail(&c, SGL_EARG, "columns is 0 or 1", NULL, "%lld", (long long)attr[2]);
+    return rc ? rc : ir_check_blocks(&c, attr[0], attr[1], axes.n ? in[0]->dims[axes.at[0]] : 1);
 }
 
 static int shape_extreme(const Check *c, AttrList axes, Dtype dtype, Shape *out)
@@ -143,14 +150,45 @@ static int reduce(const Node *n, const RefArray *x, RefArray *out, double start,
     return 0;
 }
 
+/* One line of the reduced dim. */
+typedef struct LineLeaf {
+    const double *at;
+    int64_t step;
+    Dtype dtype;
+    double start;
+    double (*combine)(Dtype, double, double);
+} LineLeaf;
+
+static double line_leaf(const void *arg, int64_t from, int64_t to)
+{
+    const LineLeaf *l = arg;
+    double v = l->start;
+    for (int64_t k = from; k < to; k++) v = l->combine(l->dtype, v, l->at[k * l->step]);
+    return v;
+}
+
+/* A reduction of one dim in blocks, or of any without. `start` is neutral. */
+static int reduce_blocks(const Node *n, const RefArray *x, RefArray *out, double start,
+                         double (*combine)(Dtype, double, double))
+{
+    if (ir_blocks(n).n == 1) return reduce(n, x, out, start, combine);
+    Lines l = ir_lines(x, ir_attr_list(n, 0, &(int){0})[0]);
+    for (int64_t i = 0; i < out->count; i++) {
+        const double *line = x->at + i / l.inner * l.n * l.inner + i % l.inner;
+        LineLeaf leaf = {line, l.inner, (Dtype)n->dtype, start, combine};
+        out->at[i] = ir_ref_tree(n, l.n, combine, line_leaf, &leaf);
+    }
+    return 0;
+}
+
 int ir_eval_sum(const Node *n, const RefArray *const *in, RefArray *out)
 {
-    return reduce(n, in[0], out, in[0]->count ? -0.0 : 0, ir_ref_add);
+    return reduce_blocks(n, in[0], out, in[0]->count ? -0.0 : 0, ir_ref_add);
 }
 
 int ir_eval_prod(const Node *n, const RefArray *const *in, RefArray *out)
 {
-    return reduce(n, in[0], out, 1, ir_ref_mul);
+    return reduce_blocks(n, in[0], out, 1, ir_ref_mul);
 }
 
 int ir_eval_reduce_max(const Node *n, const RefArray *const *in, RefArray *out)

@@ -168,13 +168,29 @@ static bool read_attr(Parser *p, char kind, AttrBuf *b)
     return true;
 }
 
-/* "{start=[0], stop=[2]}": every attribute of the schema, in its order. */
+/* Does the text go on with this attribute? Stays where it is. */
+static bool stands_next(Parser *p, const char *before, const AttrField *f)
+{
+    Scan s = p->s;
+    if (!ir_scan_take(&s, before)) return false;
+    ir_scan_blanks(&s);
+    if (strncmp(s.at, f->name, (size_t)f->length) != 0) return false;
+    s.at += f->length;
+    return ir_scan_take(&s, "=");
+}
+
+/* "{start=[0], stop=[2]}": the attributes of the schema, in its order; those with a default may be
+ * missing. */
 static bool read_attrs(Parser *p, Op op, AttrBuf *b)
 {
     const char *schema = OPS[op].attrs, *before = "{";
     AttrField f;
     while (ir_attr_next(&schema, &f)) {
         char name[32];
+        if (f.optional && !stands_next(p, before, &f)) {
+            ir_attr_put(b, f.fallback);
+            continue;
+        }
         if (!ir_scan_need(&p->s, before)) return false;
         if (!ir_scan_word(&p->s, name, sizeof name, "an attribute")) return false;
         if (strlen(name) != (size_t)f.length || memcmp(name, f.name, f.length) != 0)

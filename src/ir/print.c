@@ -177,7 +177,7 @@ void ir_print_attrs(const Node *n, AttrFilter keep, const uint32_t *block, Str *
     AttrField f;
     while (ir_attr_next(&schema, &f)) {
         int words = ir_attr_words(f.kind, at, (int)(n->attr + n->nattr - at));
-        if (!keep || keep(&f)) {
+        if (!ir_attr_default(&f, at) && (!keep || keep(&f))) {
             base_str_put(out, open);
             base_str_add(out, f.name, f.length);
             base_str_put(out, "=");

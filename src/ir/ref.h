@@ -6,6 +6,7 @@
  */
 #ifndef SGL_IR_REF_H
 #define SGL_IR_REF_H
+#include "ir/blocks.h"
 #include "ir/eval.h"
 
 /* The positions of a box in row-major order; offset = start + Σ at[i]*step[i]. */
@@ -86,6 +87,11 @@ static inline double ir_ref_add(Dtype t, double a, double b)
     uint64_t sum = (uint64_t)ir_ref_int(a) + (uint64_t)ir_ref_int(b);
     return ir_ref_wrap(t, (int64_t)sum);
 }
+
+/* One result of n, a reduction of `size` elements in blocks: `leaf` reduces the elements from
+ * `from` up to before `to`, which may be none. */
+double ir_ref_tree(const Node *n, int64_t size, double (*combine)(Dtype, double, double),
+                   double (*leaf)(const void *arg, int64_t from, int64_t to), const void *arg);
 
 static inline double ir_ref_mul(Dtype t, double a, double b)
 {

@@ -1,8 +1,8 @@
 /* attrs.c: attributes of ops between Lua tables and the words of a node (ir/attr.h).
  *
- * Reading, an absent flag or number is 0, an absent list of axes means all, an absent list of
- * steps, strides or dilations means ones; everything else must be there. A name that is not in
- * the schema is an error.
+ * Reading, an absent flag or number is its default or 0, an absent list of axes means all, an
+ * absent list of steps, strides or dilations means ones; everything else must be there. A name that
+ * is not in the schema is an error. What has its default is not pushed.
  */
 #include <string.h>
 #include "tensor/args.h"
@@ -177,7 +177,8 @@ void tensor_attrs_read(lua_State *L, Op op, int table, const Shape *x, AttrBuf *
         int top = lua_gettop(L);
         lua_pushlstring(L, f.name, f.length);
         lua_rawget(L, table);
-        kind_of(f.kind)->read(&r, &f, top + 1);
+        if (f.optional && lua_isnil(L, top + 1)) ir_attr_put(out, f.fallback);
+        else kind_of(f.kind)->read(&r, &f, top + 1);
         lua_settop(L, top);
     }
 }
@@ -191,23 +192,32 @@ static void push_word(lua_State *L, const AttrField *f, int64_t word)
     else lua_pushinteger(L, word + kind_of(f->kind)->from_one);
 }
 
+/* The value of the attribute at `at`. */
+static void push_value(lua_State *L, const AttrField *f, const int64_t *at)
+{
+    if (!kind_of(f->kind)->list) {
+        push_word(L, f, *at);
+        return;
+    }
+    int count = (int)at[0];
+    lua_createtable(L, count, 0);
+    for (int i = 1; i <= count; i++) {
+        push_word(L, f, at[i]);
+        lua_rawseti(L, -2, i);
+    }
+}
+
 void tensor_attrs_push(lua_State *L, const Node *n)
 {
     const char *schema = ir_op(n)->attrs;
-    const int64_t *at = n->attr;
+    const int64_t *at = n->attr, *end = n->attr + n->nattr;
     lua_newtable(L);
     for (AttrField f; ir_attr_next(&schema, &f);) {
-        lua_pushlstring(L, f.name, f.length);
-        if (kind_of(f.kind)->list) {
-            int count = (int)*at++;
-            lua_createtable(L, count, 0);
-            for (int i = 0; i < count; i++) {
-                push_word(L, &f, *at++);
-                lua_rawseti(L, -2, i + 1);
-            }
-        } else {
-            push_word(L, &f, *at++);
+        if (!ir_attr_default(&f, at)) {
+            lua_pushlstring(L, f.name, f.length);
+            push_value(L, &f, at);
+            lua_rawset(L, -3);
         }
-        lua_rawset(L, -3);
+        at += ir_attr_words(f.kind, at, (int)(end - at));
     }
 }

@@ -18,8 +18,9 @@ local DIMS = { "dims", "integer|table?", "default: all" }
 local ONE = { "dim", "integer", "counts from 1, or from the end if negative" }
 local KEEP = { "keepdim", "boolean", false, "keep the reduced dims with size 1" }
 
-local function reduce(op, t, axes, keep)
-  local result = #axes > 0 and apply(op, t, { dims = axes }) or t
+-- first: of equal extremes the first has the gradient.
+local function reduce(op, t, axes, keep, first)
+  local result = #axes > 0 and apply(op, t, { dims = axes, first = first }) or t
   return keep and reshape(result, dims.reduced(t.shape, axes, true)) or result
 end
 
@@ -47,9 +48,9 @@ local function need_elements(op, t, axes)
   end
 end
 
-local function extreme(op, name, t, axes, keep)
+local function extreme(op, name, t, axes, keep, first)
   need_elements(name, t, axes)
-  return reduce(op, t, axes, keep)
+  return reduce(op, t, axes, keep, first)
 end
 
 for _, row in ipairs {
@@ -88,15 +89,16 @@ for _, row in ipairs {
 } do
   local name, value, index, word, other = table.unpack(row)
   api.tensor(name, {
-    doc = ("The %s of all elements; with a dim, the %s along it and their indices from 0. "
-      .. "Element by element it is %s."):format(word, word, other),
+    doc = ("The %s of all elements; with a dim, the %s along it and their indices from 0: of equals "
+      .. "the first. Element by element it is %s."):format(word, word, other),
     args = { T, { "dim", "integer?", "default: all" } },
     opts = { KEEP }, returns = "tensor, or values, indices",
     errors = "an empty dim",
   }, function(t, dim, o)
     if not dim then return extreme(value, name, t, dims.axes(name, t), o.keepdim) end
     local axis = dims.axis(name, t, dim)
-    return extreme(value, name, t, { axis }, o.keepdim), position_of(index, t, axis, o.keepdim)
+    return extreme(value, name, t, { axis }, o.keepdim, true),
+      position_of(index, t, axis, o.keepdim)
   end)
 end
 

@@ -63,4 +63,6 @@ void tensor_push_methods(lua_State *L); /* sgl.Tensor, the table of tensors' met
 /* Values. Reading runs what is pending; inside a capture only leaves can be read. */
 int tensor_realize(Host *h, int n, Tensor *const *list);
 Storage *tensor_value(lua_State *L, Host *h, int arg, const char *what);
+/* The elements, for the host to read; raises where they cannot be fetched. */
+const void *tensor_host(lua_State *L, Host *h, const Storage *s);
 #endif

@@ -6,6 +6,6 @@
 
 typedef struct Program Program;
 
-Program *tensor_compile(Host *h, Graph *g);    /* as exec_compile */
+Program *tensor_compile(Host *h, Graph *g, const char *text);    /* as exec_compile */
 int tensor_debug_watch(Host *h);               /* to be called when the knob may have changed */
 #endif

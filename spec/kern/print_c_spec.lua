@@ -3,7 +3,7 @@
 --
 -- The values in that file are micro-ops read from the text of op.def and math.def; the loops of the
 -- interpreter are that text compiled. So this compares the two forms of each op, conversion and
--- reduction, and two readings of a kernel's loops. Of a NaN only that it is one is compared (expr.h).
+-- reduction, and two readings of a kernel's loops. Of a NaN only that it is one counts (expr.h).
 
 local core = require "sgl.core"
 local engine = require "spec.engine"

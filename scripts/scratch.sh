@@ -37,7 +37,8 @@ changed() { # files, lines in files that were there
 
 # A quick build of the interpreter, and of what else is named; only the portable kernels.
 build() {
-    make -s -j"${JOBS:-2}" ISAS=portable CFLAGS=-O1 WERROR=1 B=build build/sgl "$@" >build.log 2>&1 ||
+    make -s -j"${JOBS:-2}" ISAS=portable CFLAGS=-O1 WERROR=1 B=build build/sgl "$@" \
+        >build.log 2>&1 ||
         { cat build.log >&2; fail "the build failed"; }
     echo "built"
 }

@@ -52,6 +52,8 @@ static int buffer_reserve(Buffer *b, size_t cap, const char *path, Err *e)
     return SGL_OK;
 }
 
+/* Reads to the end, whatever is behind the descriptor: a file may grow meanwhile, and a pipe has
+ * no size. */
 static int read_all(int fd, Buffer *b, const char *path, Err *e)
 {
     struct stat st;
@@ -270,6 +272,8 @@ static void sync_folder(char *target)
     close(fd);
 }
 
+/* Writes beside the target and renames, so that a reader sees the old file or the new one, never
+ * a part; the old one's permissions stay. */
 static int replace(char *target, const struct stat *old, const void *data, size_t n, bool durable,
                    const char *path, Err *e)
 {

@@ -187,6 +187,8 @@ static int find_home(const char *shown, const char *text, const char **home, Err
                         text);
 }
 
+/* Keeps a copy with ~/ put in full. Every set counts as a change (Knobs.value), since texts are
+ * not compared. */
 static int set_text(Knobs *k, KnobId id, const char *shown, const char *text, Err *e)
 {
     const char *home;
@@ -308,6 +310,8 @@ static int check_slip(const char *variable, Err *e)
     return SGL_EKNOB;
 }
 
+/* Looks for slips among all variables first: a setting that is misspelt would be silently
+ * without effect. */
 static int read_environment(Knobs *k, Err *e)
 {
     for (char **variable = environ; variable && *variable; variable++)

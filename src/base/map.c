@@ -25,6 +25,7 @@ static uint32_t find(const Map *m, uint64_t key)
     return i;
 }
 
+/* Doubles the table and puts every key in again. Without memory the old one is as it was. */
 static bool grow(Map *m)
 {
     if (m->cap > UINT32_MAX / 2) return false;

@@ -128,6 +128,8 @@ static void work(Pool *p, int number)
     if (last && number != 0 && atomic_load(&p->caller_sleeps)) word_wake(p, &p->unfinished, 1);
 }
 
+/* A worker spins for a short while before it sleeps, because the next region of a program mostly
+ * comes at once. */
 static void *worker_main(void *arg)
 {
     const Worker *self = arg;

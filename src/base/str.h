@@ -14,6 +14,8 @@
 
 typedef struct Str { char *at; size_t n, cap; bool failed; } Str;
 
+/* Adds n bytes, a C string, a formatted text; without memory the string is `failed` from then
+ * on. */
 void base_str_add(Str *s, const char *text, size_t n);
 void base_str_put(Str *s, const char *text);
 void base_str_fmt(Str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

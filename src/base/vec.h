@@ -9,6 +9,7 @@
 
 #define VEC(T) struct { T *at; int n, cap; }
 
+/* Behind vec_reserve: makes room for `need` items of the size; false: no memory. */
 bool base_vec_grow(void **at, int *cap, int need, size_t size);
 
 #define vec_reserve(v, need) \

@@ -26,6 +26,8 @@ static void queued_free(Events *ev, Queued *q)
     if (ev->spare.n == SPARE_MAX || !vec_push(&ev->spare, q)) base_mem_free(q);
 }
 
+/* Queues the event for Lua, which may not be called here: the engine is in the midst of
+ * something. What a callback causes is told too, but not without end. */
 static void on_event(void *arg, const ObsEvent *e)
 {
     Events *ev = arg;
@@ -64,6 +66,7 @@ void bind_events_close(Host *h)
     h->events = NULL;
 }
 
+/* A field of an event as a value of Lua. */
 static void push_field(lua_State *L, const ObsField *f)
 {
     switch (f->type) {

@@ -8,6 +8,7 @@
 #include "bind/host.h"
 #include "obs/obs.h"
 
+/* The sink that hands events to Lua's callbacks, and its end. */
 int bind_events_open(Host *h);
 void bind_events_close(Host *h);
 void bind_events_flush(lua_State *L, Host *h);   /* tells what is queued */

@@ -12,6 +12,8 @@
 
 static const char KEY; /* its address is the host's key in the registry */
 
+/* Ends what the Lua state still owned, newest first, then the rooms from the last to the first,
+ * then the context. */
 static int host_end(lua_State *L)
 {
     Host *h = lua_touserdata(L, 1);

@@ -20,6 +20,7 @@ struct sgl_program {
     sgl_program *next, **link;   /* list of the context's programs */
 };
 
+/* What the C interface keeps for the context. */
 Api *capi_api(const Ctx *cx);
 /* Begins a call: clears the error. SGL_EARG: no context; SGL_ESTATE: called from a callback, whose
  * caller's error stays. */

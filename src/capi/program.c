@@ -21,6 +21,7 @@ static int find_input(const sgl_program *p, InputKind kind, int i)
     return -1;
 }
 
+/* Storages for inputs and state, zero at first, so that a run allocates nothing. */
 static bool make_storages(sgl_program *p)
 {
     const Graph *g = graph_of(p);

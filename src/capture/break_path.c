@@ -20,6 +20,7 @@ typedef struct Cone {
     int count, kept;
 } Cone;
 
+/* Marks all that led to the value, constants left out, and how far each is from an input. */
 static void cone_find(Cone *c)
 {
     Node *const *at = c->to->graph->nodes.at;
@@ -102,6 +103,7 @@ static void put_input(lua_State *L, int row, const Host *h, const Node *n)
     }
 }
 
+/* The rows that a node reads; `cut` where some of them are left out. */
 static void put_inputs(lua_State *L, int row, const Cone *c, const Node *n)
 {
     int count = 0;
@@ -119,6 +121,7 @@ static void put_inputs(lua_State *L, int row, const Cone *c, const Node *n)
     lua_setfield(L, row, "inputs");
 }
 
+/* One step of the way to a value, as a row for Lua. */
 static void push_node(lua_State *L, const Host *h, const Cone *c, const Node *n)
 {
     SrcPos at = base_src_pos(h->cx, n->src);

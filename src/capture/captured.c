@@ -85,6 +85,7 @@ static void capturing_end(lua_State *L, Capture *c)
     bind_events_flush(L, c->host);
 }
 
+/* Frees what a capture holds, whether it came to its end or was left by an error. */
 static void capture_end(Owned *o)
 {
     Capture *c = (Capture *)o;

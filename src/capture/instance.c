@@ -69,6 +69,7 @@ static void suggest_multiple(Ctx *cx, const DimSymbol *s, int64_t v)
                       (long long)down);
 }
 
+/* Refuses a size that its symbol cannot have, and says which declaration would take it. */
 static int check_value(Ctx *cx, const DimSymbol *s, int64_t v, const char *input, int dim)
 {
     int64_t down = v - v % s->multiple, up = down + s->multiple;
@@ -97,6 +98,8 @@ static int disagree(const Graph *g, const DimSymbol *s, int64_t known, int first
     return g->cx->err.code;
 }
 
+/* Reads symbols off the sizes of one input; from[k] says which input gave symbol k, for the
+ * message when another disagrees. */
 static int solve_input(const Graph *g, int i, const Shape *is, int64_t *values, int *from)
 {
     Ctx *cx = g->cx;
@@ -276,6 +279,7 @@ static Graph *bind(const CacheRecipe *r)
     return ir_bind(b->graph, b->values);
 }
 
+/* The program for these sizes, found or made, and kept. */
 static Instance *instance_add(Host *h, Dynamic *d, const int64_t *values)
 {
     double start = base_clock();
@@ -313,6 +317,7 @@ static int check_dtypes(const Graph *g, Storage *const *in)
     return SGL_OK;
 }
 
+/* The sizes of the symbols for a call with these storages; NULL with the error set. */
 static int64_t *solve(const Graph *g, Storage *const *in)
 {
     Shape *list = base_mem_zero((size_t)g->inputs.n + 1, sizeof *list);

@@ -49,6 +49,8 @@ static void release(Storage **list, int n)
     }
 }
 
+/* Frees what a captured step holds. The program itself goes back to the cache, which may keep it
+ * for an equal step. */
 static void prog_end(Owned *o)
 {
     Prog *p = (Prog *)o;

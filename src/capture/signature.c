@@ -131,6 +131,8 @@ static bool fits_spec(lua_State *L, int spec, Dtype dtype, int rank, const int64
     return fits;
 }
 
+/* A tensor by its type, and by which earlier argument it is if it is one of them: then the step
+ * is another. A declared one stands for all that fit its spec. */
 static bool tensor(Reader *r, int at, const Tensor *t, int spec)
 {
     if (t->life != TENSOR_ALIVE || t->weak) return false;

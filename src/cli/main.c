@@ -41,6 +41,7 @@ static bool report(lua_State *L, int status)
     return false;
 }
 
+/* All that the command line takes, settings included, which have a flag each. */
 static void print_help(void)
 {
     printf("usage: sgl [options] [script [args]]\n"

@@ -88,6 +88,8 @@ static int find_plan(Ctx *cx, CpuState *st, const Step *s, CpuStep *to)
     return base_fail(cx, SGL_ENOMEM, "no memory for kernel %s", s->kernel->name);
 }
 
+/* Plans one step and asks for its share of the workspace, which all steps use one after the
+ * other. */
 static int prepare_step(Ctx *cx, CpuState *st, const Step *s, CpuStep *to)
 {
     if (s->kind == STEP_KERNEL) {
@@ -140,6 +142,7 @@ static void release(void *state)
     base_mem_free(st);
 }
 
+/* Plans all steps of a program, so that a run allocates nothing. */
 static int prepare(Device *d, const StepVec *steps, void **state)
 {
     Ctx *cx = d->cx;
@@ -198,6 +201,7 @@ static void *widened(View *v, char **wide)
     return at;
 }
 
+/* Runs a step that is no kernel, on widened copies of halves where the step adds. */
 static int run_op(Ctx *cx, CpuState *st, const Step *s, Pool *pool, void *const *buffers)
 {
     const CpuOp *op = CPU_OPS[s->kind];
@@ -226,6 +230,7 @@ static int run_op(Ctx *cx, CpuState *st, const Step *s, Pool *pool, void *const 
     return code;
 }
 
+/* Runs step i, on the pool only if its work pays for waking threads. */
 static int run(Device *d, void *state, const DevRun *r, int i)
 {
     CpuState *st = state;

@@ -33,6 +33,7 @@ typedef struct CpuOp {
     int weight;                             /* work for an element of the largest view */
 } CpuOp;
 
+/* Elements of a view, and what steps on halves need. */
 int64_t cpu_view_count(const View *v);
 void cpu_view_pack(View *v);                /* makes it contiguous from offset 0 */
 void cpu_widen(const View *v, const void *from, float *to);      /* half to packed f32 */

@@ -82,6 +82,8 @@ typedef struct Cut {
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+/* How the product is cut into panels, which are the chunks of the pool. The bits do not depend
+ * on it. */
 static Cut cut(const CpuJob *j)
 {
     int r = j->out.rank;
@@ -128,6 +130,7 @@ static int64_t batch_offset(const View *v, int64_t b)
 
 static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/* One panel: the rows from i and the columns from l of batch b, with the kernel of its dtype. */
 static void run_panel(const Cut *c, int64_t b, int64_t i, int64_t l, int worker)
 {
     const CpuJob *j = c->j;

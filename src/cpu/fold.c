@@ -19,6 +19,7 @@ typedef struct Fold {
     int64_t x_chunk, out_chunk; /* elements of one chunk */
 } Fold;
 
+/* The loops of a fold: each dim of x and each window dim, with its stride in the result. */
 static Fold fold_of(const CpuJob *j)
 {
     const View *x = &j->x[0], *out = &j->out;
@@ -50,6 +51,7 @@ static Fold fold_of(const CpuJob *j)
     return f;
 }
 
+/* Adds the windows of one chunk in row-major order, which is that of the reference. */
 static void fold_chunk(void *arg, int chunk, int worker)
 {
     (void)worker;

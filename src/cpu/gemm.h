@@ -30,5 +30,6 @@ typedef struct GemmArgs64 {
     double *c; int64_t ldc;
     Blocks blocks;
 } GemmArgs64;
+/* The same product in f64. */
 void cpu_gemm_f64(const GemmArgs64 *g);
 #endif

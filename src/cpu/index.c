@@ -71,6 +71,7 @@ static IndexJob index_job(const CpuJob *j)
                       .size = DTYPES[j->out.dtype].bytes};
 }
 
+/* Copies whole slices; the positions were checked before. */
 static void gather_chunk(void *arg, int chunk, int worker)
 {
     (void)worker;
@@ -99,6 +100,8 @@ static int cpu_gather(const CpuJob *j)
     return SGL_OK;
 }
 
+/* Adds the updates to one range of the elements beside the dim, in the order of the index: no
+ * two chunks write the same element. */
 static void scatter_chunk(void *arg, int chunk, int worker)
 {
     (void)worker;

@@ -43,6 +43,7 @@ static void scan_f32(const Scan *s, const char *x, char *sum, int64_t n, int64_t
     }
 }
 
+/* Running sums that carry what each addition loses, added to what is stored. */
 static void scan_f64(const Scan *s, const char *x, char *sum, int64_t n, int64_t step)
 {
     double carry[SCAN_BLOCK], lost[SCAN_BLOCK];
@@ -61,6 +62,7 @@ static void scan_f64(const Scan *s, const char *x, char *sum, int64_t n, int64_t
     }
 }
 
+/* The lines of one chunk, from the end where the flag says so. */
 static void scan_chunk(void *arg, int chunk, int worker)
 {
     (void)worker;
@@ -78,6 +80,8 @@ static void scan_chunk(void *arg, int chunk, int worker)
     s->run(s, x, sum, n, step);
 }
 
+/* Cuts the elements beside the dim into chunks; a line itself is never cut, since its sums
+ * follow one another. */
 static int cpu_cumsum(const CpuJob *j)
 {
     if (cpu_view_count(&j->out) == 0) return SGL_OK;

@@ -94,6 +94,7 @@ static size_t walks_most(const Kernel *k)
 
 static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
+/* Sizes the tiles for the kernel's mode, then makes its walks, reductions and code. */
 static int make_plan(TilePlan *p)
 {
     static void (*const size[])(TilePlan *) = {[KERN_MAP] = size_map,

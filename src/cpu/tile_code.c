@@ -123,6 +123,8 @@ static void code_const(Coder *c, const KernInst *in, int i)
     c->value[i] = t.dst;
 }
 
+/* Code that feeds a reduction, which its loop ends; after the loop its value is there to be
+ * read. */
 static void code_reduce(Coder *c, const KernInst *in, int i)
 {
     TilePlan *p = c->p;
@@ -180,6 +182,7 @@ static void copy_stored_loads(Coder *c)
                 l->inst[j].copies = true;
 }
 
+/* Code of one instruction of the kernel, by its kind. */
 static void code_inst(Coder *c, int i)
 {
     const KernInst *in = &c->k->inst[i];

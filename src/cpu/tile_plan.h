@@ -111,6 +111,7 @@ typedef struct Frame {
     void (*reduce)(struct Frame *f, const TileInst *t);
 } Frame;
 
+/* Bytes of an element in a register, and the register that values of a dtype are computed in. */
 size_t cpu_reg_bytes(Reg r);
 Reg cpu_reg(Dtype t);
 

@@ -47,6 +47,8 @@ static void prefetch_next(const char *p, size_t bytes)
     for (size_t at = bytes; at < 2 * bytes; at += 64) __builtin_prefetch(p + at);
 }
 
+/* Elements of an argument into a register; where they lie side by side in the right type, the
+ * register is the memory itself. */
 static void run_load(Frame *f, const TileInst *t)
 {
     const Walk *w = &f->plan->walk[t->walk];

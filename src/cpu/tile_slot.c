@@ -49,6 +49,7 @@ static size_t slot_bytes(const TileCodeList *l, const TileValue *v)
     return v->span == SPAN_ONE ? LINE : (bytes + LINE - 1) / LINE * LINE + SKEW;
 }
 
+/* A place in the scratch for a value: one whose last reader came before, or a new one. */
 static void take_slot(TilePlan *p, const TileCodeList *l, TileValue *v, Slots *s)
 {
     size_t bytes = slot_bytes(l, v), element = cpu_reg_bytes(v->reg);

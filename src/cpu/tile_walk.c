@@ -198,6 +198,8 @@ static void load_run(const TileOps *ops, int size, char *out, const char *from, 
     else ops->gather[size](out, from, stride, n);
 }
 
+/* Copies run by run of the innermost variable, with the fill where a guard says that an element
+ * is outside. */
 static void load_runs(const Walk *w, const TileOps *ops, const char *buffer, int64_t start,
                       int64_t n, char *out)
 {
@@ -282,6 +284,7 @@ void cpu_walk_load(const Walk *w, const TileOps *ops, const void *buffer, int64_
     }
 }
 
+/* Writes run by run what lies inside. */
 static void store_raw(const Walk *w, const TileOps *ops, char *buffer, int64_t start, int64_t n,
                       const char *v)
 {

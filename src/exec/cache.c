@@ -207,6 +207,8 @@ void exec_cache_free(Cache *c)
 
 /* ---- coming */
 
+/* Finds an entry and counts it. Only some look-ups are timed: reading the clock would cost as
+ * much as the look-up. */
 static CacheEntry *look_up(Cache *c, CacheKind kind, const void *key, size_t n)
 {
     bool timed = c->asked++ % LOOKUPS_PER_SAMPLE == 0, told = obs_sample(c->cx, OBS_cache_hit);
@@ -232,6 +234,8 @@ Program *exec_cache_find(Cache *c, const void *key, size_t n)
     return e ? e->program : NULL;
 }
 
+/* An entry in the table with a copy of its key, not yet in use; NULL: no memory, and nothing has
+ * changed. */
 static CacheEntry *entry_new(Cache *c, CacheKind kind, const void *key, size_t n)
 {
     CacheEntry *e = base_mem_zero(1, sizeof *e);
@@ -248,6 +252,8 @@ static CacheEntry *entry_new(Cache *c, CacheKind kind, const void *key, size_t n
     return e;
 }
 
+/* Puts a program under its key, in place of one there that nobody holds. It takes p, which is
+ * freed when there is no memory. */
 static CacheEntry *add(Cache *c, CacheKind kind, const void *key, size_t n, Program *p,
                        int64_t bytes, double seconds)
 {

@@ -276,6 +276,8 @@ static int finish_loop(const Calls *c, Call *call, int64_t done, void *const *bu
     return status;
 }
 
+/* Runs the body of a scan or loop once for each step. The carries live in the call's results,
+ * where the body, which has them as state, updates them in place. */
 static int run_steps(Calls *c, Call *call, void *const *buffers)
 {
     const Control *k = &call->c;
@@ -320,6 +322,8 @@ static int count_effect(const Calls *c, const Call *call, void *const *buffers)
     return status < 0 ? status : dev_put(c->where, buffers[call_arg(call, 0)], &token, sizeof token);
 }
 
+/* Prints or asserts, on the host, then passes the token on. Nothing happens on a backend that
+ * computes no values. */
 static int run_effect(Calls *c, Call *call, void *const *buffers)
 {
     const Node *n = call->step->node;

@@ -22,6 +22,7 @@ typedef struct Disk {
     DiskStats stats;
 } Disk;
 
+/* The folder, as the settings say now. */
 bool exec_disk_enabled(Ctx *cx);
 const char *exec_disk_folder(Ctx *cx);             /* NULL: there is none */
 void exec_disk_forget(Ctx *cx);                    /* the setting cache_dir has changed */

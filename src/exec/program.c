@@ -152,6 +152,7 @@ static int enter(Program *p)
     return SGL_OK;
 }
 
+/* Adds what the programs of blocks hold and do, so that the figures are those of the whole. */
 static void count_blocks(Program *p)
 {
     ProgramInfo *info = &p->info;
@@ -173,6 +174,7 @@ static void count_blocks(Program *p)
     }
 }
 
+/* Figures of a program, taken once when it is made. */
 static void count(Program *p, double start)
 {
     const Schedule *s = p->schedule;
@@ -330,6 +332,7 @@ static void storage_text(const Storage *s, Str *out)
     base_str_put(out, "]");
 }
 
+/* Does a storage fit the input? The error says which input and both types. */
 static int check_input(const Program *p, int i, const Storage *s)
 {
     const GraphInput *in = &exec_program_graph(p)->inputs.at[i];
@@ -371,6 +374,8 @@ static int bind_at(Program *p, int b, Storage *s, bool writes)
     return p->buffers[b] ? SGL_OK : p->cx->err.code;
 }
 
+/* Sets the addresses of a run: inputs, states, which are bound again for writing where they are
+ * assigned, and outputs. */
 static int bind(Program *p, Storage *const *in)
 {
     const Graph *g = exec_program_graph(p);

@@ -31,6 +31,8 @@ static int first_with(const Program *p, int step)
     return i;
 }
 
+/* A C function for each kernel that differs from those before, with the kernel itself as a
+ * comment above it. */
 static void put_kernels(const Program *p, const char *prefix, CFile *f, Str *out)
 {
     for (int i = 0; i < p->steps.n; i++) {
@@ -63,6 +65,8 @@ static void put_buffers(const Program *p, Str *out)
                  "        NULL,\n    };\n    int rc;\n    (void)in, (void)out, (void)other;\n");
 }
 
+/* One step as a statement of sgl_run. What is neither a kernel nor a copy is the caller's to do,
+ * by its number. */
 static void put_step(const Program *p, const char *prefix, int step, Str *out)
 {
     const Step *s = &p->steps.at[step];
@@ -82,6 +86,7 @@ static void put_step(const Program *p, const char *prefix, int step, Str *out)
     }
 }
 
+/* The kernels, then the function that runs the steps, then the same for the programs of blocks. */
 static void put_program(const Program *p, const char *prefix, CFile *f, Str *out)
 {
     put_kernels(p, prefix, f, out);

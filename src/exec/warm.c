@@ -68,6 +68,8 @@ static void mix_loop(Digest *d, const Loop *l)
     }
 }
 
+/* What the passes decided, as one number: an entry on disk must lead to the same schedule as it
+ * did when it was written. */
 static uint64_t digest(const Schedule *s, const int32_t *number)
 {
     Digest d = {0, number};

@@ -56,6 +56,8 @@ static void read_elements(const FileArray *a, void *to)
     }
 }
 
+/* Checks every number of the head against the bytes that are there, before anything is made of
+ * it. */
 static int describe(const uint8_t *at, size_t n, const char *name, FileArray *out, Err *e)
 {
     const IdxType *type = n >= 4 && !at[0] && !at[1] ? type_of(at[2]) : NULL;

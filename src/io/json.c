@@ -69,6 +69,7 @@ bool io_json_end(Json *j)
     return j->code == SGL_OK;
 }
 
+/* A code point in UTF-8. */
 static void put_code_point(Str *out, uint32_t c)
 {
     char b[4];
@@ -148,6 +149,7 @@ static int utf8_length(const char *p, const char *end)
     return valid ? n : 0;
 }
 
+/* The rest of a string behind its quote; false where it is no JSON or no UTF-8. */
 static bool read_string(Json *j, Str *out)
 {
     while (j->at < j->end && *j->at != '"') {

@@ -20,6 +20,7 @@ typedef struct Json {
     int code;                /* SGL_OK until something failed */
 } Json;
 
+/* Sets the error unless one is set: what is wrong at the place reached. Its code. */
 int io_json_fail(Json *j, const char *what);
 bool io_json_take(Json *j, char c);              /* skips blanks; consumes c if it comes next */
 bool io_json_expect(Json *j, char c);            /* c must come next */

@@ -1,8 +1,8 @@
 /* safetensors.c: reading the format: an 8-byte length, a JSON header, the tensors' bytes.
  *
- * Holds: offsets lie inside the data, cover it without overlap or hole, and fit the dims; names are
- *        unique. Writing (safetensors_save.c) then reading gives the same tensors in the same order,
- *        each aligned to its element size.
+ * Holds: offsets lie inside the data, cover it without overlap or hole, and fit the dims; names
+ *        are unique. Writing (safetensors_save.c) then reading gives the same tensors in the same
+ *        order, each aligned to its element size.
  */
 #include "io/format.h"
 #include <stdlib.h>
@@ -52,6 +52,8 @@ static int read_shape(Reader *r, FileArray *t)
     return r->json.code;
 }
 
+/* Where the tensor's bytes lie. Whether they overlap those of others is seen when all are known
+ * (check_all). */
 static int read_offsets(Reader *r, FileArray *t)
 {
     Json *j = &r->json;
@@ -90,6 +92,7 @@ static int check_size(const Reader *r, const FileArray *t)
     return bytes == t->bytes ? SGL_OK : fail(r, t, "its bytes do not fit its dims");
 }
 
+/* One member of the header: each field once, in any order, and no other. */
 static int read_tensor(Reader *r, const char *name)
 {
     FileArray t = {.name = name};
@@ -127,6 +130,7 @@ static int read_metadata(Reader *r)
     return r->json.code;
 }
 
+/* Tensors and metadata, in the order of the file. */
 static int read_header(Reader *r)
 {
     bool first = true, metadata = false;

@@ -51,6 +51,7 @@ static void put_tensor(const FileArray *t, size_t offset, Str *out)
     base_str_fmt(out, "],\"data_offsets\":[%zu,%zu]}", offset, offset + t->bytes);
 }
 
+/* The JSON header, padded with blanks so that the data behind it is aligned. */
 static void put_header(const FileArray *t, int n, const size_t *offset, const FilePair *pairs,
                        int npairs, Str *out)
 {

@@ -75,6 +75,8 @@ static bool find(void *library, const char *name, void *function)
     return at != NULL;
 }
 
+/* Finds libyaml when the first YAML file is read: nothing else needs it, so it is no dependency
+ * of the program. */
 static const Library *library_open(Err *e)
 {
     static Library lib;
@@ -137,6 +139,7 @@ static int read_value(Reader *r, Str *value)
     return fail(r, r->event.start.line, "a list of plain values expected");
 }
 
+/* A key and its value, copied, with the line for messages about it. */
 static int read_pair(Reader *r)
 {
     Str key = {0}, value = {0};
@@ -163,6 +166,7 @@ static int read_mapping(Reader *r)
     return fail(r, r->event.start.line, "a name expected");
 }
 
+/* The one document of a file; anything else than a mapping is refused where it stands. */
 static int read_stream(Reader *r)
 {
     int status = SGL_OK, documents = 0;

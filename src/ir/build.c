@@ -42,6 +42,8 @@ static void types_text(int n, Node *const *in, Str *out)
     }
 }
 
+/* The error of inputs whose dim d does not fit, with all types in it and, where one is a symbol,
+ * how to make them fit. */
 static int broadcast_fail(Op op, int nin, Node *const *in, int d, Dim a, Dim b)
 {
     Ctx *cx = in[0]->graph->cx;

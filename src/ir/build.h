@@ -20,6 +20,7 @@
 /* Any elementwise op, promoting and broadcasting as above. */
 Node *ir_elementwise(Graph *g, Op op, int nin, Node *const *in);
 
+/* Leaves: one value in every place; like another node. Dims of a const may be symbols. */
 Node *ir_const(Graph *g, Dtype dtype, int rank, const Dim *dims, double value);
 Node *ir_const_like(const Node *n, double value);      /* dtype and dims of n */
 /* An i64 with all its digits: one that a constant cannot hold is put together from its halves. */

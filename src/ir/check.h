@@ -55,6 +55,7 @@ static inline int ir_built(const Node *n, const Node *made)
     return made ? 0 : n->graph->cx->err.code ? n->graph->cx->err.code : SGL_EINTERN;
 }
 
+/* Tests of what a rule is given; each refuses with the shapes in the text, or is 0. */
 int ir_check_axis(const Check *c, int64_t axis, int rank);
 int ir_check_axes(const Check *c, AttrList axes, int rank);      /* in range, none twice */
 int ir_check_dtype(const Check *c, int64_t dtype);               /* a number of dtype.def */

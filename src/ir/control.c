@@ -57,6 +57,7 @@ static Control cond_of(const Node *n)
                      .saved = -1};
 }
 
+/* Names the attributes of a scan by their places in its row of op.def. */
 static Control scan_of(const Node *n)
 {
     const Graph *body = n->graph->blocks.at[n->attr[0]];

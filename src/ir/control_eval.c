@@ -97,6 +97,8 @@ static int stacked_results(Run *r)
     return 0;
 }
 
+/* Runs the body of a scan or loop step by step. The carries are copies of their own, which
+ * become the results that are wanted. */
 static int eval_steps(Run *r)
 {
     const Control *c = &r->c;

@@ -99,6 +99,8 @@ static Graph *branch(Reversal *r, const Graph *block, const List *in)
     return g;
 }
 
+/* One cond more: its blocks take the inputs and the cotangents and give the gradients of their
+ * own branch, 0 where it does not use an input. */
 static int grad_cond(Reversal *r, Node **dx)
 {
     Graph *g = r->n->graph;
@@ -146,6 +148,8 @@ static void put_carries(Reversal *r, Lists *l)
     l->ncarry = l->in.n;
 }
 
+/* The inputs of the reverse scan that have a row for each step: carries before it, slices,
+ * cotangents, and for a loop the step's number, by which it knows steps that were not done. */
 static void put_stacked(Reversal *r, Lists *l)
 {
     const Control *c = &r->c;
@@ -286,6 +290,8 @@ static void mask_steps(Reversal *r)
     r->masked = all;
 }
 
+/* One scan the other way round: it carries the cotangents of carries and the sums of those of
+ * captures, and stacks the cotangents of slices. */
 static int grad_repeated(Reversal *r, Node **dx)
 {
     Graph *g = r->n->graph;

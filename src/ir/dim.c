@@ -255,6 +255,8 @@ void ir_dim_range(const Ctx *cx, Dim d, int64_t *lo, int64_t *hi)
     *hi = e.hi;
 }
 
+/* Adds the symbols that a user declared and this one depends on, each once: derived ones stand
+ * for those below them. */
 static int symbols_of_term(const Ctx *cx, int symbol, int *out, int n, int max)
 {
     const DimSymbol *s = ir_dim_symbol_at(cx, symbol);

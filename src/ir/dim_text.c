@@ -54,6 +54,7 @@ void ir_dim_text(const Ctx *cx, Dim d, Str *out)
     if (e.n == 0 || e.constant) base_str_int(out, e.constant);
 }
 
+/* Digits alone: signs belong to the terms around, and an overflow is an error of the text. */
 static bool read_number(Ctx *cx, const char **text, int64_t *out)
 {
     *out = 0;

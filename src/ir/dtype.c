@@ -41,6 +41,7 @@ typedef struct HalfFormat {
 } HalfFormat;
 static const HalfFormat F16 = {10, 15}, BF16 = {7, 127};
 
+/* Rounds to nearest, ties to even, once from the double: through f32 it would be twice. */
 static uint16_t half_from(HalfFormat f, double value)
 {
     uint16_t sign = signbit(value) ? 0x8000 : 0;

@@ -80,6 +80,8 @@ static int compute_control(Evaluation *e, const Node *n)
     return rc;
 }
 
+/* The value of one node whose inputs have theirs. Peers of a control node come together, so it
+ * may be there already. Floats are rounded in REF_ROUND alone, other dtypes always. */
 static int compute(Evaluation *e, const Node *n)
 {
     RefArray *out = &e->value[n->id];
@@ -108,6 +110,8 @@ static void release(Evaluation *e, const Node *n)
     if (--e->readers[n->id] == 0 && n->op != OP_input) ir_ref_free(&e->value[n->id]);
 }
 
+/* Goes through needed nodes in the order of ids and frees each value after its last reader;
+ * roots are copied out, since one may be asked for twice. */
 static int run(Evaluation *e, int n, Node *const *roots, RefArray *out)
 {
     int rc = 0;

@@ -102,6 +102,8 @@ static bool fold_compare(int code, bool less, bool equal)
     }
 }
 
+/* Integer micro-ops on constants, in 64 bits with wrapping; the caller cuts the result to its
+ * type. */
 static uint64_t fold_whole(const ExprInst *t, uint64_t a, uint64_t b, bool less)
 {
     bool is_signed = t->type == EXT_i32 || t->type == EXT_i64;
@@ -135,6 +137,7 @@ static uint64_t fold_whole(const ExprInst *t, uint64_t a, uint64_t b, bool less)
     }
 }
 
+/* A conversion of a constant, as C does it between the types of registers. */
 static uint64_t fold_convert(int to, const ExprInst *from)
 {
     bool is_signed = from->type == EXT_i32 || from->type == EXT_i64;
@@ -233,6 +236,8 @@ static int simplified(ExprBuild *b, const ExprInst *t)
     }
 }
 
+/* The micro-op that is equal to t, or t added: a value used twice is computed once. A short
+ * list, so a walk is quick enough. */
 static int find(ExprBuild *b, const ExprInst *t)
 {
     for (int i = b->n - 1; i >= 0; i--) {

@@ -174,6 +174,8 @@ static int number_length(const char *s)
     return n;
 }
 
+/* Reads the next token. The texts are those of the tables, so anything unknown is left to the
+ * grammar. */
 static void advance(Parser *p)
 {
     const char *s = p->text;
@@ -236,6 +238,7 @@ static int unary(Parser *p, ExprCode code, ExprType type, int a)
 /* What an operand of this type is as an operand of arithmetic. */
 static ExprType promoted(int type) { return (ExprType)(type < EXT_i32 ? EXT_i32 : type); }
 
+/* A literal with the type that C gives it by its suffix, its base and its size. */
 static int number(Parser *p)
 {
     char text[NAME_BYTES];
@@ -346,6 +349,8 @@ static const struct Row *row_named(const Parser *p, Token word)
     return NULL;
 }
 
+/* A function of math.def is put in place, so that only micro-ops and calls of the C library are
+ * left; intrinsics are one micro-op each. */
 static int call(Parser *p, Token word)
 {
     int value[ARGS], n = arguments(p, value);
@@ -379,6 +384,7 @@ static int table(Parser *p, Token word)
     return EXPR_FAILED;
 }
 
+/* A named constant is parsed from its own text, and the parser put back behind the name. */
 static int constant(Parser *p, Token word)
 {
     for (int i = 0; i < COUNT(CONSTS); i++) {
@@ -407,6 +413,7 @@ static Name *variable(Parser *p, Token word)
     return NULL;
 }
 
+/* A number, a value in brackets, a call, an entry of a table, a variable or a constant. */
 static int primary(Parser *p)
 {
     Token word = p->token;
@@ -437,6 +444,7 @@ static bool take_cast(Parser *p, ExprType *type)
     return false;
 }
 
+/* Casts, minus and not, which bind closer than every sign between two operands. */
 static int prefixed(Parser *p)
 {
     ExprType type;
@@ -479,6 +487,8 @@ static int combine_truths(Parser *p, const struct Sign *s, int a, int b)
     return binary(p, EX_xor, EXT_truth, value, ir_expr_const(p->b, EXT_truth, 1));
 }
 
+/* An operation of two operands, after the conversions that C would do: logic on truths, shifts
+ * by i32, all else in the wider type. */
 static int combine(Parser *p, const struct Sign *s, int a, int b)
 {
     if (a < 0 || b < 0) return EXPR_FAILED;
@@ -517,6 +527,8 @@ static int level_from(Parser *p, int level)
     return value;
 }
 
+/* A choice c ? a : b, both sides in their common type, or what is below it. Both sides are
+ * always computed. */
 static int expression(Parser *p)
 {
     int test = level_from(p, 0);

@@ -33,6 +33,7 @@ static int out_of_memory(const Graph *g)
 
 static bool is_float(const Node *n) { return DTYPES[n->dtype].class == CLASS_FLOAT; }
 
+/* Refuses what has no gradient before anything is added to the graph. */
 static int check_arguments(Graph *g, const Node *loss, int n, Node *const *wrt)
 {
     Str s = {0};
@@ -92,6 +93,8 @@ static bool passes(const Node *dx, const Node *dy)
     return dx == dy || chosen || (dx->op == OP_neg && dx->in[0] == dy);
 }
 
+/* Adds what n hands on to the cotangent of its input. Where a choice may have made the cotangent
+ * 0, a factor that is infinite there must not make it NaN: masked (grad.h). */
 static int accumulate(Reverse *r, const Node *n, Node *dy, int which, Node *dx)
 {
     Node *x = n->in[which];

@@ -10,6 +10,7 @@
 #define SGL_IR_GRAD_H
 #include "ir/graph.h"
 
+/* out[i] becomes the gradient of the loss by wrt[i], 0 where nothing flows. */
 int ir_grad(Graph *g, Node *loss, int n, Node *const *wrt, Node **out);
 
 /* Spreads marks by id to all floats that depend on a marked node through gradients. */

@@ -133,6 +133,8 @@ static int shape_check(Graph *g, Op op, const Shape *s)
     return SGL_OK;
 }
 
+/* Gives the node its memory: inputs, dims and attributes lie behind it, one allocation for all.
+ * Without memory nothing has changed. */
 static Node *node_place(Graph *g, const Recipe *r, const Shape *s, uint64_t key)
 {
     size_t inputs = r->nin * sizeof(Node *), dims = s->rank * sizeof(Dim);
@@ -232,6 +234,7 @@ int ir_output(Graph *g, Node *n, const char *name)
     return vec_push(&g->outputs, out) ? SGL_OK : out_of_memory(g);
 }
 
+/* A state keeps its type for good, so that programs and saved states need no check at each run. */
 static int assign_check(Graph *g, const Node *input, const Node *value)
 {
     if (input->op != OP_input || g->inputs.at[input->attr[0]].kind != INPUT_STATE)

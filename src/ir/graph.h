@@ -67,6 +67,7 @@ struct Graph {
     uint64_t hash;           /* of a block, once it is one */
 };
 
+/* An empty graph with one owner; NULL with the error set. */
 Graph *ir_graph_new(Ctx *cx);
 Graph *ir_graph_ref(Graph *g);                         /* one more owner; returns g */
 void ir_graph_free(Graph *g);                          /* one owner less; NULL is allowed */
@@ -80,6 +81,7 @@ Node *ir_node(Graph *g, Op op, int nin, Node *const *in, const int64_t *attr, in
 /* The node that ir_node would give, if it is there already; NULL: it is not. */
 Node *ir_node_find(const Graph *g, Op op, int nin, Node *const *in, const int64_t *attr, int nattr);
 
+/* Inputs count from 0 in the order in which they are made. */
 Node *ir_input(Graph *g, InputKind kind, const char *name, Dtype dtype, int rank, const Dim *dims);
 /* Another name for an input, of which no node depends. */
 int ir_input_name(Graph *g, const Node *input, const char *name);

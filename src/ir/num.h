@@ -17,6 +17,7 @@ typedef int64_t Num;
 
 static inline bool ir_num_plain(Num a) { return a >= NUM_LEAST; }
 
+/* A size as such a number. */
 Num ir_num_of(Dim d);
 Dim ir_num_dim(Ctx *cx, Num a);                       /* of a Num that is no negative number */
 

@@ -198,6 +198,8 @@ static int grad_single(Node *n, Node *dy, Node **dx)
     return rc;
 }
 
+/* The reference of one result, for whoever evaluates a single node. Graphs evaluate peers
+ * together (eval.c), so nothing runs twice there. */
 static int eval_single(const Node *n, const RefArray *const *in, RefArray *out)
 {
     Control c = ir_control(n);

@@ -22,6 +22,8 @@ typedef struct Tail {
     int64_t n;
 } Tail;
 
+/* Moves the reduced dims to the end and makes one of them, over which products from both sides
+ * can be taken; its length must be a number. */
 static int tail_of(const Node *n, Tail *t)
 {
     const Node *x = n->in[0];

@@ -253,6 +253,7 @@ static bool make_node(Parser *p, int64_t number, Op op, const Refs *in, const At
     return false;
 }
 
+/* "%3 = sum(%2) {dims=[2]} : f32[2] @1 # train.lua:4", behind the "%". */
 static bool parse_node(Parser *p)
 {
     int64_t number;
@@ -284,6 +285,8 @@ static bool parse_input(Parser *p)
     return define(p, &p->node, number, n->id);
 }
 
+/* "dim batch 1 64 8". The context may know the symbol already, with the same range; a text may
+ * declare it once. */
 static bool parse_dim(Parser *p)
 {
     char name[64];
@@ -301,6 +304,8 @@ static bool parse_dim(Parser *p)
     return base_map_set(&p->dim, key, at) || no_memory(p);
 }
 
+/* "region @1 "gelu" in @0 # train.lua:4", behind the word. What it was called on follows in a
+ * line "call", when the nodes are there. */
 static bool parse_region(Parser *p)
 {
     int64_t number;

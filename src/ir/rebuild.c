@@ -86,6 +86,8 @@ static int make_nodes(Rebuild *rb, bool inputs_only, Node **in)
 
 static bool stays(const Rebuild *rb, int r) { return !rb->regions || rb->regions[r]; }
 
+/* Opens the regions that stay before any node is made, since a node needs the number of its own;
+ * a region's parent has a smaller number. */
 static int begin_regions(Rebuild *rb)
 {
     Graph *to = rb->to;
@@ -151,6 +153,7 @@ void ir_rebuild_end(Rebuild *rb)
 
 /* ---- whole graphs */
 
+/* Outputs, assigns and effects, which close a whole graph. */
 static int make_ends(const Rebuild *rb)
 {
     const Graph *from = rb->from;

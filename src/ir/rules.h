@@ -25,5 +25,6 @@
 /* Gives the context what its graphs do by their ops; once, before the first graph. */
 void ir_rules_bind(Ctx *cx);
 
+/* The reference of every elementwise row, from its value column compiled with double. */
 int ir_eval_elementwise(const Node *n, const RefArray *const *in, RefArray *out);
 #endif

@@ -82,6 +82,8 @@ static int place_inside(const Show *s, const Node *n, uint32_t region)
     return place;
 }
 
+/* What people read for a node: an input's name, the number of a line, a constant's value, or a
+ * place inside a composite. */
 static void put_ref(const Show *s, const Node *n, Str *out)
 {
     double value;
@@ -107,6 +109,8 @@ static bool worth_showing(const AttrField *f)
     return item != ITEM_dtype && !(item == ITEM_dim && strncmp(f->name, "dims", 4) == 0);
 }
 
+/* The first column: the number, the op or composite, what it reads, and the attributes that say
+ * something. */
 static void put_left(const Show *s, int number, Line *l)
 {
     const Region *r = &s->g->regions.at[l->region];
@@ -155,6 +159,7 @@ static int primitives(Show *s, uint32_t region)
     return count;
 }
 
+/* The first line: arguments with their types, results, and how large the graph is. */
 static void put_header(const Show *s, const char *name, int kernels, Str *out)
 {
     const Graph *g = s->g;
@@ -207,6 +212,8 @@ static void put_blocks(const Show *s, Str *out)
     }
 }
 
+/* All lines are made before the first is put out, because columns are as wide as their widest
+ * cell. */
 static void put_all(Show *s, const char *name, int kernels, Str *out)
 {
     int width[3] = {0};
@@ -241,6 +248,7 @@ static void mark_ends(Show *s)
     if (s->g->effect) s->ends[s->g->effect->id] = 1;
 }
 
+/* One graph or block for people. Memory that is missing makes `out` failed, not the program. */
 static void show(const Graph *g, const char *name, int kernels, int indent, Str *out)
 {
     Show s = {.g = g, .indent = indent};

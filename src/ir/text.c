@@ -107,6 +107,8 @@ static void put_place(const Printer *p, const Node *n)
     base_str_put(p->out, "\n");
 }
 
+/* Declares the symbols that live nodes use, also among their attributes, so that a text can be
+ * read by another context. */
 static void put_symbols(const Printer *p)
 {
     const Ctx *cx = p->g->cx;
@@ -160,6 +162,7 @@ static void put_inputs(const Printer *p)
     }
 }
 
+/* A line for each live node; inputs have had theirs. */
 static void put_nodes(const Printer *p)
 {
     for (int id = 0; id < p->g->nodes.n; id++) {
@@ -177,6 +180,7 @@ static void put_nodes(const Printer *p)
     }
 }
 
+/* What refers to nodes that are all there by now: calls of regions, outputs, assigns, effects. */
 static void put_ends(const Printer *p)
 {
     const Graph *g = p->g;
@@ -219,6 +223,8 @@ static void put_blocks(const Printer *p)
     }
 }
 
+/* The lines of a graph, or of a block inside one, which is indented. Without memory `out` is
+ * failed. */
 static void put_graph(const Graph *g, int indent, bool plain, Str *out)
 {
     Printer p = {.g = g, .out = out, .indent = indent, .plain = plain};

@@ -6,6 +6,7 @@
 #define SGL_IR_TEXT_H
 #include "ir/graph.h"
 
+/* The whole text, sources too; `out` is failed when there is no memory. */
 void ir_print(const Graph *g, Str *out);
 /* The same without positions in the source, as long as there are no blocks: those of nodes inside
  * blocks would be lost. Equal texts are equal programs. */

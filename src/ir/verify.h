@@ -6,5 +6,6 @@
 #define SGL_IR_VERIFY_H
 #include "ir/graph.h"
 
+/* The graph and, through the rule on blocks, all that it holds. */
 int ir_verify(const Graph *g);
 #endif

@@ -24,6 +24,8 @@ static void put_affine(const Affine *a, int nvar, Str *out)
     if (a->base != 0 || !any) base_str_fmt(out, "%s%" PRId64, any ? " + " : "", a->base);
 }
 
+/* An access as text: which argument, at which place, under which guards, and what stands for
+ * elements outside. */
 static void put_access(const Kernel *k, const KernInst *t, Str *out)
 {
     const Access *a = &k->access[t->access];

@@ -85,5 +85,6 @@ typedef struct Kernel {
     const char *name;         /* for pictures and dumps: "map_add_gelu" */
 } Kernel;
 
+/* For people: the loop nest, accesses and instructions. */
 void kern_print(const Kernel *k, Str *out);
 #endif

@@ -40,6 +40,8 @@ static int lower_root(Lower *l, const LoopRoot *root)
     return value < 0 ? value : kern_lower_store(l, memory, at, value, stage);
 }
 
+/* One loop nest of a group becomes one kernel. Values that several roots share are computed once
+ * (Lower.values). */
 static int lower_loop(const Schedule *s, int group, const Loop *loop, Arena *arena, StepVec *out)
 {
     Lower l = {.s = s, .group = group, .loop = loop, .arena = arena};

@@ -66,6 +66,8 @@ static bool all_join(const Accesses *all, const Vars *o, int v)
     return true;
 }
 
+/* Makes one variable of two neighbours that every access walks as one, so that inner loops are
+ * long. */
 static void coalesce(const Accesses *all, Vars *o)
 {
     for (int v = o->nvar - 2; v >= 0; v--) {
@@ -83,6 +85,8 @@ static void coalesce(const Accesses *all, Vars *o)
     }
 }
 
+/* The accesses in the arena of the kernel, over the variables in their last order. False: no
+ * memory. */
 static bool copy_accesses(Lower *l, Accesses *to, const Vars *o)
 {
     to->n = l->access.n;

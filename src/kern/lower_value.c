@@ -8,6 +8,8 @@
 #include "kern/lower.h"
 #include <string.h>
 
+/* The number of an equal instruction in the same stage, or a negative one: equal values are
+ * computed once. */
 static int inst_find(Lower *l, const KernInst *i, int stage)
 {
     uint64_t bits[9] = {i->code,        i->dtype,       i->from,        i->op,
@@ -225,6 +227,8 @@ static int load_below(Lower *l, const Node *n, const IndexMap *at, double fill, 
     return emit_load(l, n, at, fill, stage);
 }
 
+/* Reads inside and takes the fill outside: by the guards of a load if the input is one, else by
+ * a mask and a choice. */
 static int lower_pad(Lower *l, Node *n, const IndexMap *at, int stage)
 {
     double fill = ir_attr_float(n, 2);
@@ -245,6 +249,8 @@ static int lower_pad(Lower *l, Node *n, const IndexMap *at, int stage)
     return where.c < 0 ? where.c : emit(l, stage, where);
 }
 
+/* A reduction over the variables that the group's loop keeps for it. A sum of nothing is 0, a
+ * product 1. */
 static int lower_reduce(Lower *l, Node *n, const IndexMap *at, int stage)
 {
     (void)stage;

@@ -135,6 +135,7 @@ static void put_text(const CDialect *d, const Expr *e, const ExprInst *t, const 
     }
 }
 
+/* One micro-op as an expression of C, over the temporaries before it. */
 static void put_micro(const CDialect *d, const Expr *e, int i, const char *const *input, Str *out)
 {
     const ExprInst *t = &e->at[i];

@@ -74,6 +74,7 @@ static inline bool obs_wanted(const Ctx *cx, ObsId id)
 /* Of an OFTEN kind: is this the one to tell? To be asked once for each that happens. */
 bool obs_sample(Ctx *cx, ObsId id);
 
+/* Tells the sinks that want it; called by obs_event, which asks first. */
 void obs_emit(Ctx *cx, ObsId id, double ms, int n, const ObsField *fields);
 /* obs_event(cx, OBS_fallback, -1, OBS_TEXT("reason", why), OBS_INT("line", 3)): one field or more,
  * which are computed only when somebody wants the event. ms < 0: a moment. */

@@ -10,6 +10,7 @@ typedef struct ObsSamples {
     float at[OBS_SAMPLES];     /* seconds; the last ones, a ring */
 } ObsSamples;
 
+/* Adds one measured time. */
 void obs_samples_add(ObsSamples *s, double seconds);
 /* out[i] becomes the least sample that is not below the share at[i] (0 to 1); 0 without samples. */
 void obs_samples_percentiles(const ObsSamples *s, int n, const double *at, double *out);

@@ -38,6 +38,7 @@ static bool keeps_digits(Dtype dtype, double exact)
     return fabs(exact) < 0x1p53 && ir_dtype_round(dtype, exact) == exact;
 }
 
+/* By the reference, on one element: every backend rounds these ops as it does. */
 static Node *fold_elementwise(Node *n)
 {
     double value[3];

@@ -95,6 +95,8 @@ static int place_everywhere(Fuse *f, Node *n)
 /* Its whole buffer is that of its input. */
 static bool is_alias(const Node *n) { return n->op == OP_reshape || n->op == OP_barrier; }
 
+/* Opens a group for n: a reduction, or a map that nothing before could take in. An empty one has
+ * no loops and no steps. */
 static int place_root(Fuse *f, Node *n, GroupKind kind)
 {
     Read own = {.stage = STAGE_END};

@@ -63,6 +63,8 @@ static void cost_input(const Fuse *f, const Node *n, const Node *x, FuseNode *to
     to->loads += kept ? COST_LOAD : in->loads;
 }
 
+/* What computing an element of n anew costs, down to the nearest buffers; capped, so that it
+ * stays a cost of one element. */
 static void cost_node(const Fuse *f, const Node *n)
 {
     FuseNode *to = &f->of[n->id];

@@ -73,6 +73,8 @@ static bool emit_groups(Fuse *f, Schedule *s, int *number, int *loops)
     return true;
 }
 
+/* The nodes, results and loop nests of groups; groups that were merged into one step have a nest
+ * each there. */
 static bool emit_loops(Fuse *f, Schedule *s, const int *number, const int *loops)
 {
     for (int i = 0; i < f->groups.n; i++) {
@@ -122,6 +124,7 @@ static bool emit_ins(const Fuse *f, Schedule *s, const int *number)
     return true;
 }
 
+/* Writes the groups into the schedule and tells of each node in which group it is stored. */
 static bool emit(Fuse *f, Schedule *s)
 {
     int *number = base_arena_zero(&f->arena, (size_t)f->groups.n + 1, sizeof *number);

@@ -127,6 +127,8 @@ static bool worth_it(const Node *n, const FuseGroup *a, const FuseGroup *b)
            n->op == OP_rand || (a->mode != LOOP_MAP && b->mode != LOOP_MAP);
 }
 
+/* Puts two groups that one node reads into one, if their loops can run over both and it saves
+ * more than it costs. 1: done. The budget bounds the tries, which are quadratic. */
 static int try_merge(Fuse *f, Node *n, const Read *ra, const Read *rb, int *budget)
 {
     int a = pass_fuse_group(f, ra->group), b = pass_fuse_group(f, rb->group);

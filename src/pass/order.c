@@ -92,6 +92,8 @@ static bool add_state_edges(Order *o, const int *writer)
     return true;
 }
 
+/* Finds which group waits for which: for the data that it reads, and to write a state until its old
+ * value has been read. Marks the nodes whose memory is not the arena's, too. */
 static bool build(Order *o)
 {
     const Graph *g = o->s->graph;
@@ -141,6 +143,8 @@ static uint32_t position(const Order *o, int t)
     return g->nodes.n ? g->nodes.at[g->nodes.n - 1]->id : 0;
 }
 
+/* Takes the ready group that frees most; among equals the one that came first in the program, so
+ * that the order is the same each time. */
 static int take_best(Order *o)
 {
     int best = 0;
@@ -175,6 +179,7 @@ static int choose(Order *o, int *sequence)
     return placed;
 }
 
+/* Puts the groups into the sequence and renumbers what refers to them. */
 static bool apply(Order *o, const int *sequence)
 {
     Schedule *s = o->s;

@@ -54,6 +54,8 @@ static void read_at(Plan *p, Node *n, int time)
     if (*last < time) *last = time;
 }
 
+/* The last step that reads each node's memory. Outputs and new values of state are read after
+ * the end; aliases read nothing themselves. */
 static void find_last_reads(Plan *p)
 {
     const Graph *g = p->g;
@@ -82,6 +84,8 @@ static bool add_buffer(Plan *p, Node *n, BufferPlace place, int index, int first
     return vec_push(&p->s->buffers, b);
 }
 
+/* Buffers that the caller brings: inputs and outputs. An output that two names share has a
+ * buffer each. */
 static bool add_outside(Plan *p)
 {
     const Graph *g = p->g;
@@ -159,6 +163,8 @@ static int dying(Plan *p, const Group *g, int t, const Node *out)
     return -1;
 }
 
+/* Where the results of step t go: into a buffer that dies there and can be written in place, or
+ * a new one in the arena. */
 static bool place_outs(Plan *p, int t)
 {
     Schedule *s = p->s;

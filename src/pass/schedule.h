@@ -64,6 +64,7 @@ typedef struct Schedule {
     bool *in_place;
 } Schedule;
 
+/* The schedule and its graph; NULL is allowed. */
 void pass_schedule_free(Schedule *s);
 /* plan.c: bytes and offsets of the buffers anew, for the sizes at hand. Allocates nothing. */
 void pass_plan_sizes(Schedule *s);

@@ -114,6 +114,8 @@ static void affine_add(Ctx *cx, Affine *to, const Affine *a, Num times)
 /* What a variable of coefficient c does to the digit [stride, stride * extent) it starts in. The
  * first digit has no end: what lies outside it lies outside a guard. */
 enum { DIGIT_FAIL, DIGIT_FITS, DIGIT_SPLIT };
+/* Which digit of a row-major position the stride c of a variable moves, if it is one alone
+ * (FITS) or two between which the variable can be cut (SPLIT). */
 static int digit_of(Ctx *cx, Num c, Num extent, int n, const Dim *dims, int *digit, Num *inner)
 {
     Num a = sign_of(cx, c) < 0 ? ir_num_neg(cx, c) : c, stride = 1, outer;
@@ -155,6 +157,8 @@ static bool cut_digit(Ctx *cx, Num *rest, Num dim, Num *digit)
 /* Writes the row-major position `at` in dims as one affine a dim. 2: a variable was split, which
  * outdated `at`; begin again. */
 enum { AGAIN = 2 };
+/* An affine position taken apart into one for each dim of a reshape, variable by variable. 0: it
+ * cannot be; the group ends here. */
 static int to_digits(SpaceMaps *m, const Affine *at, int n, const Dim *dims, Affine *out)
 {
     const Space *s = &m->space;

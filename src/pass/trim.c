@@ -104,6 +104,8 @@ static bool is_constant(const Trim *t, int i)
     return capture && t->in[i]->op == OP_const;
 }
 
+/* Numbers the inputs that stay: needed carries, slices that are read, then captures, to which
+ * carries belong that no step changes. */
 static Left place_inputs(Trim *t)
 {
     const Control *c = &t->c;
@@ -200,6 +202,8 @@ static Node *result(Trim *t, const Left *left, Node *const *outer, const int num
     return ir_loop(left->all, outer, number[0], left->carry, c->length, fresh);
 }
 
+/* Makes the smaller node and puts its results, or what they are known to be, in the place of the
+ * old ones. */
 static int replace(Trim *t, const Left *left, Node **made)
 {
     Node **outer = base_arena_zero(&t->arena, (size_t)left->all + 1, sizeof *outer);
@@ -239,6 +243,8 @@ static int copy_peers(Trim *t, Node *const *in, Node **made)
     return 0;
 }
 
+/* Tries the rules from the one that takes most away: a known branch, equal branches, then what
+ * nothing needs. */
 static int trim(Trim *t, const uint8_t *live, Node *const *in, Node **made)
 {
     double known;

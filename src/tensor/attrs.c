@@ -68,6 +68,7 @@ static int64_t read_dtype(Reader *r, const AttrField *f, int at, int item)
     return bind_check_dtype(r->L, at, -1);
 }
 
+/* An axis from 1, or from -1 backwards, which the first input must have. */
 static int64_t read_axis(Reader *r, const AttrField *f, int at, int item)
 {
     int exact;

@@ -35,6 +35,8 @@ static void push_row(lua_State *L, Break reason)
     put(L, row, "rewrites", ROWS[reason].rewrites);
 }
 
+/* What a report says of the tensor at a break: its type, the op that it comes from and where
+ * that stands. */
 static void put_tensor(lua_State *L, int row, Host *h, const Tensor *t)
 {
     Shape s = tensor_shape(t);

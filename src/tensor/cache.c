@@ -118,6 +118,7 @@ static void set_percentiles(lua_State *L, const char *key, const ObsSamples *s)
     lua_setfield(L, -2, key);
 }
 
+/* The figures of the cache on disk, counted anew. */
 static void push_disk(lua_State *L, Ctx *cx)
 {
     DiskStats s = exec_disk_stats(cx);

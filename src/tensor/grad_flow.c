@@ -107,6 +107,7 @@ static int own_result(const Flow *f, Source s)
     return -1;
 }
 
+/* Which inputs each result's gradient can flow to, 64 results at a time. */
 static bool find_sources(Flow *f, const Graph *g, int results, Node *const *assigned)
 {
     size_t most = 2 * (size_t)g->inputs.n + (size_t)results;
@@ -182,6 +183,8 @@ static bool inherit(Host *h, Flow *f, const Tensor *t, uint32_t s, uint64_t *old
 
 static bool has_history(const Tensor *t) { return t->origin || t->cut || t->trace; }
 
+/* The ids that come in with the arguments' histories, and those of arguments themselves. False:
+ * no memory. */
 static bool gather(Host *h, Flow *f, Tensor *const *tensor, uint64_t *older)
 {
     f->list.n = 0;

@@ -14,6 +14,7 @@ typedef struct Entry {
 
 typedef VEC(Entry) Ids;
 
+/* Sorts and drops what is there twice; false: no memory. */
 bool tensor_ids_sort(Ids *ids);
 /* Where there are more than *most, which is set anew: drops those of tensors that are gone, for
  * which nobody asks. So the list stays in proportion to the tensors that there are. */

@@ -216,6 +216,7 @@ static bool tidy(Walk *w, Ids *ids)
 /* What is the same in many lists is in memory a few times only. */
 static bool tidy_many(Walk *w, Ids *ids) { return ids->n / 4 <= w->most || tidy(w, ids); }
 
+/* All ids behind what the walk met, tidied now and then so that the list stays in proportion. */
 static bool collect(Walk *w, const Trace *tr, Ids *ids)
 {
     if (!add_met(w, tr, ids)) return false;

@@ -90,6 +90,7 @@ static void push_node_dims(lua_State *L, const Node *n)
     }
 }
 
+/* A node as a table for Lua. */
 static void push_node(lua_State *L, const Node *n)
 {
     lua_createtable(L, 0, 9);

@@ -130,6 +130,8 @@ static void store_float(Walk *w, int depth)
     if (!(fabs(v - ir_dtype_load(w->dtype, w->data, k)) < 1)) unfit(w, depth);
 }
 
+/* Stores a nested table's numbers in row-major order; each table must be as long as the first of
+ * its level. */
 static void fill(Walk *w, int depth)
 {
     if (lua_istable(w->L, -1)) {

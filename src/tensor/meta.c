@@ -76,6 +76,7 @@ static void refuse_fields(lua_State *L, Host *h)
                tensor_number_kind(t), name ? "field " : "elements", name ? name : "");
 }
 
+/* t.name and t[key]: methods first, since they are asked for most, then properties. */
 static int tensor_index(lua_State *L)
 {
     Host *h = bind_of(L);

@@ -111,6 +111,7 @@ typedef struct Numbers {
     bool known; /* so, or not so, whatever the types of the arguments */
 } Numbers;
 
+/* What an operation on numbers gives: whole if all are, known if all are. */
 static Numbers look(lua_State *L, Host *h, Op op)
 {
     Numbers is = {KEEPS[op], true};

@@ -32,6 +32,7 @@ typedef struct Operand {
     Dim size;
 } Operand;
 
+/* What stands at an argument, looked at once for both operands' rules. */
 static Operand read_operand(lua_State *L, Host *h, int arg)
 {
     Operand o = {.kind = OPERAND_OTHER, .arg = arg, .class = CLASS_FLOAT, .size = DIM_FAIL};

@@ -98,6 +98,8 @@ static int tidy(lua_State *L, Recorder *r)
     return long_history ? cut(h, tr) : SGL_OK;
 }
 
+/* Makes the pending trace ready to record into: a new one, or the old one with what nobody needs
+ * thrown out. */
 static int ready(lua_State *L, Recorder *r)
 {
     Host *h = r->host;

@@ -119,6 +119,8 @@ static bool key_words(Job *j, int n, const int64_t *words)
     return true;
 }
 
+/* Adds to the key all that the program depends on: of known values their type, of operations the
+ * op, its attributes and its operands. */
 static bool key_node(Job *j, const Part *p)
 {
     const Node *n = p->node;
@@ -166,6 +168,8 @@ static Graph *job_graph(Job *j, Ctx *cx)
     return NULL;
 }
 
+/* The program of the part that runs, from the cache or made now, with the memory and time that
+ * making it took. */
 static Program *job_program(Job *j, Host *h)
 {
     size_t size = (size_t)j->key.n * sizeof *j->key.at;

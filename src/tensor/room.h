@@ -26,6 +26,7 @@ typedef struct TensorRoom {
 
 static inline TensorRoom *room_of(const Host *h) { return h->room[ROOM_TENSOR].state; }
 
+/* Ends what walks and runs keep for their next use. */
 void tensor_walk_free(Walk *w);
 void tensor_job_free(Job *j); /* NULL is allowed */
 

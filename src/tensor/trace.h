@@ -35,6 +35,7 @@ struct Trace {
 /* Name of the inputs whose tensors were computed and lost their history. */
 #define TRACE_CUT "computed"
 
+/* Begins with an empty graph; SGL_ENOMEM. */
 int tensor_trace_init(Trace *tr, Ctx *cx);
 void tensor_trace_end(Trace *tr);                  /* handles on it are left without a node */
 /* Moves all that handles of `old` need to `new`, which is empty. false: no memory for it, and

@@ -38,6 +38,8 @@ static void *allocate(void *ud, void *at, size_t old, size_t new)
 
 /* ---- frames */
 
+/* What is kept of a Lua frame, made at its first instruction. Without memory the watch has
+ * failed, which ends the capture. */
 static Frame *frame_new(Watch *w, const void *ci)
 {
     uint64_t i;
@@ -305,6 +307,7 @@ bool watch_hook_constant(lua_State *L, lua_Debug *ar, Watch *w, Frame *f, int i)
 
 /* ---- the hook */
 
+/* What Lua calls at each instruction, call and return while a step is captured. */
 static void hook(lua_State *L, lua_Debug *ar)
 {
     Watch *w = watching;

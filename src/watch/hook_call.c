@@ -107,6 +107,7 @@ static void check_format(lua_State *L, lua_Debug *ar, const Watch *w, const char
     }
 }
 
+/* A C function that needs a number's value stops the capture where the number has none. */
 static void check_unknown(lua_State *L, lua_Debug *ar, const Watch *w, const char *name)
 {
     size_t k = 0, count = sizeof NUMBERS / sizeof *NUMBERS;

@@ -68,6 +68,8 @@ static bool refuse_number(const At *at, int number, int other)
     return true;
 }
 
+/* A comparison whose result Lua would freeze: tensors are compared by identity, numbers and
+ * sizes of the step have no value yet. */
 static void op_eq(const At *at)
 {
     if (at->f->library) return;

@@ -85,6 +85,7 @@ static int list_length(Reader *r, const AttrField *f, int at)
     return r->length = n;
 }
 
+/* Axes of x, none twice; nil stands for all of them. */
 static void read_axes(Reader *r, const AttrField *f, int at)
 {
     int64_t axes[OP_MAX_RANK];
@@ -110,6 +111,7 @@ static void read_ints(Reader *r, const AttrField *f, int at)
     ir_attr_put_list(r->out, n, items);
 }
 
+/* Sizes, some of them symbolic; -1 is left to be inferred where the op does that. */
 static void read_dims(Reader *r, const AttrField *f, int at)
 {
     int64_t dims[OP_MAX_RANK];
@@ -152,6 +154,7 @@ static const Kind *kind_of(char kind)
     return k;
 }
 
+/* No field of the table may be one that the op does not have. */
 static void check_names(const Reader *r)
 {
     lua_State *L = r->L;
@@ -167,6 +170,7 @@ static void check_names(const Reader *r)
     }
 }
 
+/* Field by field as the op's schema has them, so the words come out in its order. */
 void tensor_attrs_read(lua_State *L, Op op, int table, const Shape *x, AttrBuf *out)
 {
     const char *schema = OPS[op].attrs;
@@ -207,6 +211,7 @@ static void push_value(lua_State *L, const AttrField *f, const int64_t *at)
     }
 }
 
+/* The way back: a table that tensor_attrs_read would read the same from. */
 void tensor_attrs_push(lua_State *L, const Node *n)
 {
     const char *schema = ir_op(n)->attrs;

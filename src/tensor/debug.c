@@ -46,6 +46,7 @@ static void put_times(const ProgramInfo *info)
     fputc('\n', stderr);
 }
 
+/* Compiles, and prints of each stage what the level of the setting asks for. */
 Program *tensor_compile(Host *h, Graph *g)
 {
     if (level(h) >= CAPTURED) put_graph("captured", g, -1);

@@ -59,6 +59,8 @@ static Node *size_operand(lua_State *L, Host *h, Trace *tr, const char *what, in
     return tensor_number_cast(L, h, what, arg, to);
 }
 
+/* A tensor stands as it is; numbers, booleans and sizes become constants of the dtype beside
+ * them. */
 Node *tensor_operand(lua_State *L, Host *h, Trace *tr, const char *what, int arg, int beside)
 {
     int type = lua_type(L, arg);
@@ -108,6 +110,8 @@ static int beside_numbers(lua_State *L, Host *h, Op op, int n)
     return (int)default_dtype(class);
 }
 
+/* The handle is made before the trace is asked for, as making it may collect, and so change the
+ * trace. */
 void tensor_elementwise(lua_State *L, Host *h, Op op)
 {
     const OpInfo *info = &OPS[op];
@@ -137,6 +141,7 @@ void tensor_operator(lua_State *L, Host *h, Op op)
     else tensor_number_operator(L, h, op);
 }
 
+/* The method of an op by its number: as many operands as it has, and no more. */
 static int op_method(lua_State *L)
 {
     Host *h = bind_of(L);

@@ -49,7 +49,7 @@ static void spread(const Flow *f, const Graph *g, Node *const *assigned, int wor
     for (int id = g->nodes.n - 1; id >= 0; id--) {
         const Node *n = g->nodes.at[id];
         if (DTYPES[n->dtype].class != CLASS_FLOAT) mask[id] = 0;
-        if (!ir_op(n)->grad) continue;
+        if (!ir_op(n)->flows) continue;
         for (int i = 0; i < n->nin; i++) mask[n->in[i]->id] |= mask[id];
     }
 }

@@ -132,7 +132,7 @@ bool tensor_walk_run(Walk *w, bool whole)
         const Node *n = vec_pop(&w->stack);
         if (DTYPES[n->dtype].class != CLASS_FLOAT) continue;
         if (n->op == OP_input && !at_end(w, n)) return false;
-        if (!ir_op(n)->grad) continue;
+        if (!ir_op(n)->flows) continue;
         for (int i = 0; i < n->nin; i++)
             if (!go_on(w, n->in[i], whole)) return false;
     }

@@ -15,7 +15,7 @@
  * Numerics contract (all executors, tiers, thread counts give these bits):
  *  N1 each instruction's result has its dtype: f16 and bf16 compute in f32 and round to nearest
  *     even after each instruction; integers wrap; no contraction, FMA only inside the stated
- *     polynomials of kern/math.h and in the dot.
+ *     polynomials of ir/math.def and in the dot.
  *  N2 a reduction over n elements (row-major over the reduced dims) whose last input dim is
  *     reduced (dims of size 1 do not count) and n >= 32 is in row order: chunks of 16384 elements;
  *     inside a chunk element j goes to lane j % 32 and each lane combines upwards from the
@@ -26,7 +26,9 @@
  *     The identity of a float sum is -0; a sum of no elements is 0.
  *  N4 sums of f16, bf16 accumulate in f32 and round once; min and max let NaN win; argmax and
  *     argmin take the first of equals, NaN counting as extreme.
- *  N5 dot: k in blocks of 384, FMA upwards inside from 0, block results added upwards to C.
+ *  N5 dot: k in pieces of 384, FMA upwards inside from 0, their results added upwards.
+ *  N6 a reduction in blocks (ir/blocks.h): each block by the rules above for the longest block's
+ *     length, their results by the tree.
  */
 #ifndef SGL_KERN_KERNEL_H
 #define SGL_KERN_KERNEL_H

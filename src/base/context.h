@@ -36,6 +36,8 @@ Pool *base_ctx_pool(Ctx *cx);       /* the pool, by the knob `threads`; NULL: ou
 Src base_src(Ctx *cx, const char *file, int line);      /* interned; 0 when memory is out */
 SrcPos base_src_pos(const Ctx *cx, Src s);              /* {"?", 0} for 0 */
 
+/* The error of memory that was not there for `what`, such as "a graph"; SGL_ENOMEM. */
+int base_no_memory(Ctx *cx, const char *what);
 /* base_err_set on the context's error. */
 int base_fail(Ctx *cx, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 #endif

@@ -39,11 +39,6 @@ struct Calls {
     Call *call; /* by number of the step */
 };
 
-static int out_of_memory(Ctx *cx)
-{
-    return base_fail(cx, SGL_ENOMEM, "out of memory for the blocks of a program");
-}
-
 static size_t bytes_of(const Node *n) { return (size_t)ir_count(n) * DTYPES[n->dtype].bytes; }
 
 static size_t round_up(size_t bytes) { return (bytes + 127) / 128 * 128; }
@@ -55,7 +50,7 @@ static Graph *body_graph(const Graph *body, int ncarry)
     int nin = body->inputs.n, nout = body->outputs.n, status = SGL_OK;
     Node **in = base_mem_zero((size_t)(nin + nout) + 1, sizeof *in);
     Node **out = in ? in + nin : NULL;
-    if (!in) out_of_memory(body->cx);
+    if (!in) base_no_memory(body->cx, "the blocks of a program");
     for (int i = 0; g && in && i < nin && status == SGL_OK; i++) {
         const GraphInput *from = &body->inputs.at[i];
         const Node *n = from->node;
@@ -83,7 +78,7 @@ static int block_find(Calls *c, const Graph *graph, int ncarry)
     if (!b.program) return c->cx->err.code;
     if (vec_push(&c->blocks, b)) return c->blocks.n - 1;
     exec_program_free(b.program);
-    return out_of_memory(c->cx);
+    return base_no_memory(c->cx, "the blocks of a program");
 }
 
 static int call_arg(const Call *call, int out)
@@ -99,7 +94,7 @@ static int call_memory(Calls *c, Call *call)
     size_t total = 0;
     call->bytes = base_mem_zero((size_t)n + 1, sizeof *call->bytes);
     call->own = base_mem_zero((size_t)(2 * n + nin) + 3, sizeof *call->own);
-    if (!call->bytes || !call->own) return out_of_memory(c->cx);
+    if (!call->bytes || !call->own) return base_no_memory(c->cx, "the blocks of a program");
     call->in = call->own + n + 1;
     call->out = call->in + nin + 1;
     for (int k = 0; k < n; k++) {
@@ -108,7 +103,7 @@ static int call_memory(Calls *c, Call *call)
     }
     c->bytes += total;
     call->memory = dev_alloc(c->where, total);
-    if (!call->memory) return out_of_memory(c->cx);
+    if (!call->memory) return base_no_memory(c->cx, "the blocks of a program");
     char *at = call->memory;
     for (int k = 0; k < n; k++) {
         if (call_arg(call, k) >= 0) continue;
@@ -124,11 +119,11 @@ static int effect_memory(Calls *c, Call *call)
     const Node *n = call->step->node;
     size_t total = 0;
     call->in = call->own = base_mem_zero((size_t)n->nin + 1, sizeof *call->own);
-    if (!call->in) return out_of_memory(c->cx);
+    if (!call->in) return base_no_memory(c->cx, "the blocks of a program");
     if (!c->where) return SGL_OK;
     for (int i = 1; i < n->nin; i++) total += round_up(bytes_of(n->in[i]));
     call->stage = base_mem_big(total);
-    if (!call->stage) return out_of_memory(c->cx);
+    if (!call->stage) return base_no_memory(c->cx, "the blocks of a program");
     char *at = call->stage;
     for (int i = 1; i < n->nin; at += round_up(bytes_of(n->in[i++]))) call->in[i - 1] = at;
     return SGL_OK;
@@ -155,13 +150,13 @@ int exec_calls_make(Device *d, const StepVec *steps, Calls **out)
     for (int i = 0; i < steps->n; i++) ncall += steps->at[i].kind == STEP_CALL;
     if (!ncall) return SGL_OK;
     Calls *c = base_mem_zero(1, sizeof *c);
-    if (!c) return out_of_memory(cx);
+    if (!c) return base_no_memory(cx, "the blocks of a program");
     c->cx = cx;
     c->where = dev_memory(d);
     c->computes = d->backend->computes;
     c->call = base_mem_zero((size_t)steps->n, sizeof *c->call);
     if (c->call) c->ncall = steps->n;
-    else status = out_of_memory(cx);
+    else status = base_no_memory(cx, "the blocks of a program");
     for (int i = 0; i < steps->n && status == SGL_OK; i++)
         if (steps->at[i].kind == STEP_CALL) status = call_make(c, &c->call[i], &steps->at[i]);
     if (status == SGL_OK) *out = c;
@@ -317,7 +312,8 @@ static int count_effect(const Calls *c, const Call *call, void *const *buffers)
     int32_t token;
     int status = dev_get(c->where, &token, arg(call, 0, buffers), sizeof token);
     token++;
-    return status < 0 ? status : dev_put(c->where, buffers[call_arg(call, 0)], &token, sizeof token);
+    return status < 0 ? status
+                      : dev_put(c->where, buffers[call_arg(call, 0)], &token, sizeof token);
 }
 
 static int run_effect(Calls *c, Call *call, void *const *buffers)

@@ -12,7 +12,7 @@ Sizes *pass_sizes_new(Ctx *cx, const int64_t *values)
     if (s && values) s->values = base_mem_zero(n, sizeof *values);
     if (!s || (values && !s->values)) {
         base_mem_free(s);
-        base_fail(cx, SGL_ENOMEM, "out of memory for the sizes of a program");
+        base_no_memory(cx, "the sizes of a program");
         return NULL;
     }
     s->cx = cx;
@@ -53,7 +53,7 @@ bool pass_size_inside(Sizes *s, Num a, int64_t lo, int64_t hi)
     bool inside = value >= lo && value <= hi;
     if (!vec_push(&s->tests, ((SizeTest){a, lo, hi, inside})) && !s->failed) {
         s->failed = true;
-        base_fail(s->cx, SGL_ENOMEM, "out of memory for the sizes of a program");
+        base_no_memory(s->cx, "the sizes of a program");
     }
     return inside;
 }

@@ -53,7 +53,7 @@ sgl_program *sgl_parse(sgl_context *cx, const char *text)
     p->link = list;
     if (p->next) p->next->link = &p->next;
     *list = p;
-    p->program = exec_compile(ir_parse(cx, text));
+    p->program = exec_compile(ir_parse(cx, text), NULL);
     if (p->program && make_storages(p)) return p;
     sgl_program_free(p);
     return NULL;

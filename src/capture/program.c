@@ -94,7 +94,8 @@ static void check_idle(lua_State *L, const Prog *p, const char *doing)
 static void prog_ready(lua_State *L, Host *h, Prog *p)
 {
     CacheEntry *e = p->dynamic ? capture_dynamic_latest(p->dynamic) : p->entry;
-    p->program = e ? tensor_cache_ready(L, h, e) : NULL;
+    p->program =
+        e ? tensor_cache_ready(L, h, e, p->dynamic ? capture_dynamic_sizes(p->dynamic) : NULL) : NULL;
 }
 
 static Prog *prog_check(lua_State *L)
@@ -295,6 +296,10 @@ static int prog_run(lua_State *L)
         return bind_throw(L, h);
     }
     prog_ready(L, h, p);
+    if (p->dynamic && capture_dynamic_bind(p->dynamic, p->program) < 0) {
+        release(p->in, p->nin);
+        return bind_throw(L, h);
+    }
     h->running = L;
     p->running = true;
     exec_cache_run_begin(h->cache);

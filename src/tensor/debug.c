@@ -46,10 +46,10 @@ static void put_times(const ProgramInfo *info)
     fputc('\n', stderr);
 }
 
-Program *tensor_compile(Host *h, Graph *g)
+Program *tensor_compile(Host *h, Graph *g, const SizeValues *values)
 {
     if (level(h) >= CAPTURED) put_graph("captured", g, -1);
-    Program *p = exec_compile(g);
+    Program *p = exec_compile(g, values);
     if (!p) return NULL;
     const ProgramInfo *info = exec_program_info(p);
     if (level(h) >= SIMPLIFIED) put_graph("simplified", exec_program_graph(p), info->kernels);

@@ -207,7 +207,7 @@ static int graph_run(lua_State *L)
     base_err_clear(&h->cx->err);
     h->running = L;
     Graph *copy = tensor_copy_whole(g);
-    once->program = copy ? tensor_compile(h, copy) : NULL;
+    once->program = copy ? tensor_compile(h, copy, NULL) : NULL;
     if (!once->program || exec_run(once->program, in, out) < 0) return bind_throw(L, h);
     for (int i = 0; i < g->outputs.n; i++) {
         lua_rawgeti(L, -1, i + 1);

@@ -275,10 +275,12 @@ Program *exec_compile(Graph *g, const SizeValues *values)
         ir_graph_free(g);
         return NULL;
     }
+    ir_dim_budget(cx, DIM_STEPS_COMPILE);
     ObsSpan span = obs_span_begin(cx);
     obs_event(cx, OBS_compile_start, -1, OBS_TEXT("backend", exec_backend(cx)->name),
               OBS_INT("nodes", g->nodes.n));
     Program *p = exec_compile_part(g, values);
+    ir_dim_budget(cx, DIM_STEPS);
     exec_compile_tell(cx, p, false, obs_span_ms(&span));
     if (p) has_compiled(cx, backend);
     obs_span_end(cx, &span);
@@ -331,7 +333,8 @@ bool exec_program_fits(const Program *p, const SizeValues *values)
 static int resize(Program *p)
 {
     const Backend *b = p->device->backend;
-    int code = dev_drain(p->device);
+    int code = SGL_OK;
+    dev_drain(p->device);
     exec_sizes_fill(&p->sizes, p->schedule->sizes, !p->sized);
     pass_plan_sizes(p->schedule);
     p->memory = NULL;

@@ -226,7 +226,7 @@ describe("the cache of programs", function()
     assert.are.equal(1, step:info().instances)
     sgl.config.cache_size_limit = 0
     for n = 1, 5 do
-      assert.are.equal(n, (sgl.ones(n) * 2.25 + n):tolist()[1] - 1.25)
+      assert.are.equal(n, (sgl.ones(n) * 2.25 + n):tolist()[1] - 2.25)
       assert.is_true(sgl.cache.stats().held >= 1)
       assert.are.equal(want[n], step(sgl.ones(n, 4)):bytes())
     end

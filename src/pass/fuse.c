@@ -91,11 +91,14 @@ static int place_everywhere(Fuse *f, Node *n)
     return rc;
 }
 
+/* Its whole buffer is that of its input. */
+static bool is_alias(const Node *n) { return n->op == OP_reshape || n->op == OP_barrier; }
+
 static int place_root(Fuse *f, Node *n, GroupKind kind)
 {
     Read own = {.stage = STAGE_END};
     int rc = 1;
-    if (n->op == OP_reshape) return place_step(f, n, GROUP_ALIAS);
+    if (is_alias(n)) return place_step(f, n, GROUP_ALIAS);
     own.group = pass_fuse_new(f, kind);
     if (own.group < 0) return own.group;
     if (pass_is_empty(f->sizes, n)) {
@@ -142,8 +145,9 @@ static int place_in(Fuse *f, Node *n, Read *host)
 static int place_once(Fuse *f, Node *n)
 {
     Read *host;
-    int rc = n->op == OP_reshape ? 1 : find_host(f, n, pass_fuse_host_value, &host);
-    if (rc == 1 && n->op != OP_reshape && host != NULL) {
+    bool alias = is_alias(n);
+    int rc = alias ? 1 : find_host(f, n, pass_fuse_host_value, &host);
+    if (rc == 1 && !alias && host != NULL) {
         rc = place_in(f, n, host);
         if (rc != 0) return rc;
     }

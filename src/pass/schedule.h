@@ -16,7 +16,7 @@ typedef enum GroupKind {
     GROUP_DOT,      /* one matrix product; operands may be strided views of buffers */
     GROUP_INDEX,    /* gather, scatter_add, argsort, cumsum, fold: one node */
     GROUP_CALL,     /* a control node with its peers, or an effect: whole buffers in and out */
-    GROUP_ALIAS     /* a reshape of a whole buffer: no step, the same bytes */
+    GROUP_ALIAS     /* a reshape or barrier of a whole buffer: no step, the same bytes */
 } GroupKind;
 
 /* One kernel of a group: its loops, and the nodes it stores with where in the space each is. */

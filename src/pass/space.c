@@ -304,6 +304,13 @@ static int through_pad(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap
     return 1;
 }
 
+static int through_barrier(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap *out)
+{
+    (void)m;
+    for (int i = 0; i < n->rank; i++) out->dim[i] = at->dim[i];
+    return 1;
+}
+
 typedef int (*ThroughFn)(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap *out);
 static const ThroughFn THROUGH[OP_COUNT] = {
     [OP_reshape] = through_reshape,
@@ -313,6 +320,7 @@ static const ThroughFn THROUGH[OP_COUNT] = {
     [OP_pad] = through_pad,
     [OP_flip] = through_flip,
     [OP_window] = through_window,
+    [OP_barrier] = through_barrier,
 };
 
 int pass_space_through(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap **out)

@@ -13,6 +13,7 @@
 #include "tensor/cache.h"
 #include "tensor/dim.h"
 #include "ir/check.h"
+#include "tensor/trace.h"
 
 enum { MOST_INSTANCES = 16 };
 

@@ -231,7 +231,7 @@ int tensor_graph_stage(lua_State *L)
     Str *text = bind_text(L);
     base_err_clear(&h->cx->err);
     Graph *copy = tensor_copy_whole(g);
-    once->program = copy ? tensor_compile(h, copy) : NULL;
+    once->program = copy ? tensor_compile(h, copy, NULL) : NULL;
     if (!once->program) return bind_throw(L, h);
     exec_program_print(once->program, stage, text);
     return bind_text_push(L, text);

@@ -273,6 +273,61 @@ describe("a dynamic batch in 1..32 captured with batch 1", function()
   end)
 end)
 
+describe("sizes that a static program treats in different ways", function()
+  local function vectors(...)
+    local list = {}
+    for i, n in ipairs { ... } do list[i] = { sgl.randn(n) } end
+    return list
+  end
+  local function total(x) return x:sum(), (x * x):mean(), (x - x:mean()):exp():sum() end
+
+  it("share a program with those that are treated alike", function()
+    local f = check({ sgl.spec { sgl.dim "long" } }, vectors(3, 31, 32, 40, 4096, 5000, 2, 20000, 1),
+      total)
+    assert.are.equal(1, f:info().captures)
+    assert.are.equal(2, f:info().instances)
+  end)
+
+  it("are one program where the range leaves nothing open", function()
+    local f = check({ sgl.spec { sgl.dim("short", { max = 4096 }) } }, vectors(3, 33, 4096, 1), total)
+    assert.are.equal(1, f:info().instances)
+  end)
+
+  it("are told apart by a dim of size 1 behind a long one", function()
+    local calls = {}
+    for i, p in ipairs { { 40, 3 }, { 70, 1 }, { 3, 1 }, { 33, 2 }, { 200, 1 } } do
+      calls[i] = { sgl.randn(p[1], p[2]) * 1e3 }
+    end
+    local f = check({ sgl.spec { sgl.dim "m", sgl.dim "n" } }, calls, function(x)
+      return x:sum(1), x:exp():mean(1), x:amax(1)
+    end)
+    assert.are.equal(2, f:info().instances)
+  end)
+
+  it("are told apart by a size that is 0", function()
+    local f = check({ sgl.spec { sgl.dim "k" } }, vectors(5, 1, 2, 1, 9), function(x)
+      local n = x.shape[1]
+      local rest = x:narrow(1, 1, n - 1)
+      return rest * 2, rest:sum(), sgl.cat({ rest, x }, 1), rest:pad { 1, 0 }
+    end)
+    assert.are.equal(1, f:info().captures)
+    assert.are.equal(2, f:info().instances)
+  end)
+
+  it("go on after memory was out while sizes were filled in", function()
+    local f = sgl.compile(function(x) return (x * 2):sum(1) end, { inputs = { rows } })
+    local x = { sgl.ones(3, 8):realize(), sgl.ones(5, 8):realize() }
+    f(x[1])
+    for n = 1, 60 do
+      core.fail_alloc(n)
+      local fine, y = pcall(f, x[n % 2 + 1])
+      core.fail_alloc(0)
+      if not fine then y = f(x[n % 2 + 1]) end
+      assert.are.equal((n % 2 == 0 and 3 or 5) * 2.0, y:tolist()[1])
+    end
+  end)
+end)
+
 describe("a size whose range begins at 1", function()
   it("is named with the least size by an index, and squeezed where it is 1", function()
     local function step_of(dim, fn)

@@ -104,7 +104,7 @@ static int make_plan(TilePlan *p)
     p->outer = product(k, 0, k->nouter);
     p->lanes = product(k, k->nouter, k->nvar);
     size[k->mode](p);
-    p->walk = base_mem_zero(walks_most(k) + 1, sizeof *p->walk);
+    p->walk = base_mem_alloc((walks_most(k) + 1) * sizeof *p->walk);
     if (!p->walk || cpu_tile_reductions(p) != SGL_OK || cpu_tile_code(p) != SGL_OK)
         return SGL_ENOMEM;
     for (int i = 0; i < p->nwalk; i++)

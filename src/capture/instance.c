@@ -197,7 +197,7 @@ Dynamic *capture_dynamic_new(Host *h, Graph *g, DimGuards *guards)
     d->graph = g;
     d->guards = *guards;
     *guards = (DimGuards){0};
-    if (check_symbols(g) == SGL_OK && tensor_cache_text(g, &d->text) == SGL_OK) return d;
+    if (check_symbols(g) == SGL_OK && tensor_cache_text(g, &d->text) >= 0) return d;
     capture_dynamic_free(d, true);
     return NULL;
 }

@@ -200,10 +200,11 @@ static void count(Program *p, double start)
 }
 
 /* By the passes, or from the disk what they gave before; `key` is then this graph's. Takes g. */
-static Schedule *schedule(Graph *g, const SizeValues *values, ProgramInfo *info, Str *key)
+static Schedule *schedule(Graph *g, const char *text, const SizeValues *values, ProgramInfo *info,
+                          Str *key)
 {
     ExecHooks hooks = hooks_of(g->cx);
-    bool wanted = !values && exec_warm_wanted(g) && exec_warm_key(g, key);
+    bool wanted = !values && exec_warm_wanted(g) && exec_warm_key(g, text, key);
     Schedule *s = wanted ? exec_warm_load(g, key, &hooks, &info->passes) : NULL;
     info->cache = s ? "disk" : "none";
     if (s || !wanted) base_str_free(key);
@@ -233,7 +234,7 @@ static int fill(Program *p)
     return code;
 }
 
-Program *exec_compile_part(Graph *g, const SizeValues *values)
+Program *exec_compile_part(Graph *g, const char *text, const SizeValues *values)
 {
     double start = base_clock();
     Ctx *cx = g->cx;
@@ -249,7 +250,7 @@ Program *exec_compile_part(Graph *g, const SizeValues *values)
     p->cx = cx;
     p->device = device;
     p->where = dev_memory(device);
-    p->schedule = schedule(g, values, &p->info, &key);
+    p->schedule = schedule(g, text, values, &p->info, &key);
     if (!p->schedule || lower(p) < 0 || fill(p) < 0 || allocate(p) < 0 || prepare(p) < 0) {
         exec_program_free(p);
         p = NULL;
@@ -266,7 +267,7 @@ static void has_compiled(Ctx *cx, int backend)
         exec_lifecycle_move(cx, backend, BACKEND_COMPILED);
 }
 
-Program *exec_compile(Graph *g, const SizeValues *values)
+Program *exec_compile(Graph *g, const char *text, const SizeValues *values)
 {
     if (!g) return NULL;
     Ctx *cx = g->cx;
@@ -279,7 +280,7 @@ Program *exec_compile(Graph *g, const SizeValues *values)
     ObsSpan span = obs_span_begin(cx);
     obs_event(cx, OBS_compile_start, -1, OBS_TEXT("backend", exec_backend(cx)->name),
               OBS_INT("nodes", g->nodes.n));
-    Program *p = exec_compile_part(g, values);
+    Program *p = exec_compile_part(g, text, values);
     ir_dim_budget(cx, DIM_STEPS);
     exec_compile_tell(cx, p, false, obs_span_ms(&span));
     if (p) has_compiled(cx, backend);

@@ -30,5 +30,4 @@ void exec_print_groups(const Program *p, Str *out);
 void exec_print_plan(const Program *p, Str *out);
 void exec_print_kernels(const Program *p, Str *out);
 void exec_program_c(const Program *p, Str *out);
-const char *exec_step_name(const Step *s);       /* of the kernel, or its kind */
 #endif

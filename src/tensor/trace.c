@@ -17,6 +17,7 @@ int tensor_trace_init(Trace *tr, Ctx *cx)
     return tr->graph ? SGL_OK : cx->err.code;
 }
 
+/* Handles that are still on it go without a node; what they have of values stays. */
 void tensor_trace_end(Trace *tr)
 {
     if (!tr->graph) return;
@@ -151,6 +152,8 @@ static void mark_needed(const Trace *tr, const Needs *needs)
     tensor_copy_mark(tr->graph, tr, false, needs->pending);
 }
 
+/* What handles need is copied; the values worth keeping, leaves and handles move when that is
+ * done. */
 bool tensor_trace_move(Trace *old, Trace *new)
 {
     int n = old->graph->nodes.n;
@@ -173,6 +176,7 @@ bool tensor_trace_move(Trace *old, Trace *new)
     return moved;
 }
 
+/* A tensor is one input, however often it is read, and keeps what it came out of. */
 Node *tensor_trace_leaf(Trace *tr, const Tensor *t)
 {
     uint64_t id;
@@ -187,6 +191,7 @@ Node *tensor_trace_leaf(Trace *tr, const Tensor *t)
     return NULL;
 }
 
+/* Origins are shared; each becomes one of its own without the ids of tensors that are gone. */
 void tensor_trace_prune(Trace *tr, const Map *live)
 {
     tr->behind = 0;

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 #include "ir/attr.h"
+#include "ir/side.h"
 
 Graph *ir_graph_new(Ctx *cx)
 {
@@ -34,6 +35,7 @@ void ir_graph_free(Graph *g)
         Graph *from = g->from;
         for (int i = 0; i < g->blocks.n; i++) ir_graph_free(g->blocks.at[i]);
         vec_free(&g->blocks);
+        ir_side_free(g->side);
         base_arena_free(&g->arena);
         base_map_free(&g->index);
         vec_free(&g->nodes);

@@ -46,6 +46,8 @@ typedef struct Region {
     Node *out;               /* what it returned; NULL while open */
 } Region;
 
+typedef struct Side Side;
+
 struct Graph {
     Ctx *cx;                 /* borrowed */
     Arena arena;
@@ -55,6 +57,7 @@ struct Graph {
     VEC(GraphAssign) assigns;
     VEC(Region) regions;
     VEC(Graph *) blocks;     /* graphs that control nodes run (control.h); references */
+    Side *side;              /* notes about nodes (side.h); NULL: none */
     Node *effect;            /* the last effect, whose chain runs like an output; or NULL */
     Map index;               /* hash-consing */
     Src src;                 /* given to new nodes */

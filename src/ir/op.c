@@ -35,7 +35,7 @@ static int grad_status(const Node *n, const Node *made)
 #define TEST(name, types, value, domain, onnx, doc)
 #define COMPARE(name, types, value, domain, onnx, doc)
 #define SELECT(name, types, value, domain, onnx, doc)
-#define OP(name, family, inputs, fn, attrs, domain, onnx, doc)
+#define OP(name, family, inputs, fn, attrs, domain, layout, kind, onnx, doc)
 #include "ir/op.def"
 #include "ir/op_undef.h"
 
@@ -95,26 +95,28 @@ static int shape_select(Ctx *cx, Op op, int nin, Node *const *in, const int64_t 
 #define NONE(column) (sizeof column == sizeof "NULL")
 
 const OpInfo OPS[OP_COUNT] = {
-#define ROW(name, fam, nin, types, value, attrs, shape, grad, eval, domain, onnx, doc)             \
-    {name, fam, nin, types, value, attrs, shape, grad, eval, DOM_##domain, onnx, doc},
+#define ROW(name, fam, nin, types, value, attrs, shape, grad, eval, domain, layout, kind, onnx,    \
+            doc)                                                                                   \
+    {name, fam,  nin,          types,           value,         attrs, shape,                       \
+     grad, eval, DOM_##domain, LAYOUT_##layout, FACTOR_##kind, onnx,  doc},
 #define UNARY(name, types, value, grad, domain, onnx, doc)                                         \
     ROW(#name, FAM_unary, 1, CLASS_##types, #value, "", shape_value,                               \
-        NONE(#grad) ? NULL : grad_##name, ir_eval_elementwise, domain, onnx, doc)
+        NONE(#grad) ? NULL : grad_##name, ir_eval_elementwise, domain, same, keep, onnx, doc)
 #define TEST(name, types, value, domain, onnx, doc)                                                \
     ROW(#name, FAM_test, 1, CLASS_##types, #value, "", shape_truth, NULL, ir_eval_elementwise,     \
-        domain, onnx, doc)
+        domain, same, keep, onnx, doc)
 #define BINARY(name, types, value, gx, gy, domain, onnx, doc)                                      \
     ROW(#name, FAM_binary, 2, CLASS_##types, #value, "", shape_value,                              \
-        NONE(#gx) ? NULL : grad_##name, ir_eval_elementwise, domain, onnx, doc)
+        NONE(#gx) ? NULL : grad_##name, ir_eval_elementwise, domain, same, keep, onnx, doc)
 #define COMPARE(name, types, value, domain, onnx, doc)                                             \
     ROW(#name, FAM_compare, 2, CLASS_##types, #value, "", shape_truth, NULL, ir_eval_elementwise,  \
-        domain, onnx, doc)
+        domain, same, keep, onnx, doc)
 #define SELECT(name, types, value, domain, onnx, doc)                                              \
     ROW(#name, FAM_select, 3, CLASS_##types, #value, "", shape_select, grad_select,                \
-        ir_eval_elementwise, domain, onnx, doc)
-#define OP(name, family, inputs, fn, attrs, domain, onnx, doc)                                     \
+        ir_eval_elementwise, domain, same, keep, onnx, doc)
+#define OP(name, family, inputs, fn, attrs, domain, layout, kind, onnx, doc)                       \
     ROW(#name, FAM_##family, inputs, CLASS_ANY, NULL, attrs, ir_shape_##fn, ir_grad_##fn,          \
-        ir_eval_##fn, domain, onnx, doc)
+        ir_eval_##fn, domain, layout, kind, onnx, doc)
 #include "ir/op.def"
 #include "ir/op_undef.h"
 };

@@ -7,6 +7,7 @@
 #include "ir/control.h"
 #include "ir/print.h"
 #include "ir/rebuild.h"
+#include "ir/side.h"
 
 static int out_of_memory(const Rebuild *rb)
 {
@@ -165,7 +166,7 @@ static int make_ends(const Rebuild *rb)
         status = ir_assign(rb->to, input, rb->made[a->value->id]);
     }
     if (from->effect && status == SGL_OK) status = ir_effect(rb->to, rb->made[from->effect->id]);
-    return status;
+    return status == SGL_OK ? ir_side_carry(rb->to, from, rb->made) : status;
 }
 
 Graph *ir_rebuild_graph(Rebuild *rb)

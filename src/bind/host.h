@@ -46,6 +46,7 @@ struct Host {
     struct Cache *cache;     /* programs */
     bool cache_warned;       /* of programs that are made again and again */
     struct Walk *walk;       /* scratch for looking through the pending trace; NULL: none yet */
+    struct Job *job;         /* scratch for running pending operations; NULL: none yet */
     uint64_t last_cut;       /* tensors with smaller ids lost the history they were in */
     lua_State *running;      /* that runs a program now or ran one last, for its prints */
     int64_t rng_seed, rng_counter;

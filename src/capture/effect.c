@@ -80,7 +80,7 @@ static int call_print(lua_State *L)
     for (int i = 1; i < p->n->nin; i++) {
         const Node *in = p->n->in[i];
         Tensor *t = tensor_make(L, p->h, (Dtype)in->dtype, in->rank, in->dims);
-        if (t->storage->bytes) memcpy(t->storage->data, p->values[i - 1], t->storage->bytes);
+        dev_storage_write(t->storage, p->values[i - 1]);
         lua_rawseti(L, -2, i);
     }
     lua_call(L, 2, 0);

@@ -198,17 +198,15 @@ static Storage *number_storage(lua_State *L, Host *h, const Prog *p)
                    "does not fit",
                    whole);
     Storage *s = dev_storage_new(h->cx, DT_f64, 0, NULL);
-    if (s) *(double *)s->data = value;
+    if (s) dev_storage_write(s, &value);
     return s;
 }
 
 static int unshare(Host *h, Tensor *t)
 {
     if (t->storage->refs == 1) return SGL_OK;
-    const Storage *old = t->storage;
-    Storage *own = dev_storage_new(h->cx, old->dtype, old->rank, old->dims);
+    Storage *own = dev_storage_copy(h->cx, t->storage);
     if (!own) return h->cx->err.code;
-    memcpy(own->data, old->data, old->bytes);
     tensor_set(t, own);
     return SGL_OK;
 }

@@ -98,7 +98,7 @@ void exec_step_print(const Program *p, int step, Str *out)
     } else if (s->kind == STEP_CALL) {
         print_call(p, step, out);
     } else if (s->kind == STEP_COPY) {
-        base_str_fmt(out, " b%d to b%d, %zu bytes", s->args[0], s->args[1], s->bytes);
+        base_str_fmt(out, " b%d to b%d, %lld bytes", s->args[0], s->args[1], (long long)s->bytes);
     } else {
         for (int i = 0; i < STEPS[s->kind].views; i++) put_view(&s->view[i], out);
         base_str_put(out, " to");

@@ -5,7 +5,7 @@
  */
 #ifndef SGL_EXEC_PROGRAM_TYPE_H
 #define SGL_EXEC_PROGRAM_TYPE_H
-#include "dev/backend.h"
+#include "exec/backend.h"
 #include "exec/control.h"
 
 struct Program {
@@ -13,8 +13,10 @@ struct Program {
     Schedule *schedule;
     Arena arena;             /* of steps and kernels */
     StepVec steps;
-    const Backend *backend;
+    Device *device;          /* borrowed from the context */
+    Device *where;           /* the device's memory: the device, or NULL for the host's */
     void *state;             /* the backend's */
+    bool fails;              /* by the values it meets: a run waits to see */
     Calls *calls;            /* what STEP_CALL runs; NULL: none */
     void *memory;            /* where the workspace was that buffers[] speaks of; borrowed */
     size_t needs;            /* bytes of workspace the last run took */

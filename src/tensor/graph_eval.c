@@ -99,7 +99,8 @@ static Arrays *input_arrays(lua_State *L, Host *h, const Graph *g)
         check_input(L, g, i, s);
         if (ir_ref_alloc(&a->at[i], s->dtype, s->rank, s->dims) < 0)
             bind_raise(L, SGL_ENOMEM, NULL, "eval: out of memory");
-        for (int64_t e = 0; e < s->count; e++) a->at[i].at[e] = ir_dtype_load(s->dtype, s->data, e);
+        const void *at = tensor_host(L, h, s);
+        for (int64_t e = 0; e < s->count; e++) a->at[i].at[e] = ir_dtype_load(s->dtype, at, e);
     }
     return a;
 }
@@ -107,7 +108,7 @@ static Arrays *input_arrays(lua_State *L, Host *h, const Graph *g)
 static void push_array(lua_State *L, Host *h, const RefArray *a)
 {
     Storage *s = tensor_make(L, h, DT_f64, a->rank, a->dims)->storage;
-    if (s->bytes) memcpy(s->data, a->at, s->bytes);
+    dev_storage_write(s, a->at);
 }
 
 /* The nodes whose values are wanted: those named in the list at 3, or the outputs. With these all
@@ -181,9 +182,10 @@ static Storage **run_inputs(lua_State *L, Host *h, const Graph *g)
     for (int i = 0; i < g->inputs.n; i++) in[i] = list[i]->storage;
     for (int i = 0; i < g->assigns.n; i++) {
         int k = g->assigns.at[i].input;
-        const Storage *old = in[k];
-        in[k] = tensor_make(L, h, old->dtype, old->rank, old->dims)->storage;
-        if (old->bytes) memcpy(in[k]->data, old->data, old->bytes);
+        Tensor *own = tensor_new(L, h);
+        tensor_set(own, dev_storage_copy(h->cx, in[k]));
+        in[k] = own->storage;
+        if (!in[k]) bind_throw(L, h);
     }
     return in;
 }

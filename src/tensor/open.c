@@ -16,6 +16,7 @@ static void room_close(Host *h, void *state)
     (void)state;
     tensor_trace_drop(h);
     tensor_walk_free(h);
+    tensor_job_free(h->job);
     exec_cache_free(h->cache);
 }
 

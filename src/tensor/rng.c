@@ -19,9 +19,7 @@ Storage *tensor_rng_next(Host *h, int draws)
 {
     Storage *s = dev_storage_new(h->cx, DT_i64, 1, (const int64_t[]){2});
     if (!s) return NULL;
-    int64_t *state = s->data;
-    state[0] = h->rng_seed;
-    state[1] = h->rng_counter;
+    dev_storage_write(s, (const int64_t[]){h->rng_seed, h->rng_counter});
     h->rng_counter += draws;
     return s;
 }

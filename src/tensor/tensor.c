@@ -31,6 +31,15 @@ static void drop_origin(Tensor *t)
     t->origin = NULL;
 }
 
+/* Puts t into the ring of its trace: computed handles are before those that are pending. */
+static void enter_ring(Tensor *t)
+{
+    Tensor *ring = &t->trace->handles;
+    t->prev = t->storage ? ring : ring->prev;
+    t->next = t->prev->next;
+    t->prev->next = t->next->prev = t;
+}
+
 void tensor_bind(Tensor *t, Trace *tr, Node *n)
 {
     Storage *known = tensor_trace_value(tr, n);
@@ -41,9 +50,15 @@ void tensor_bind(Tensor *t, Trace *tr, Node *n)
     t->storage = known;
     t->trace = tr;
     t->node = n;
-    t->prev = tr->handles.prev;
-    t->next = &tr->handles;
-    t->prev->next = t->next->prev = t;
+    enter_ring(t);
+}
+
+void tensor_computed(Tensor *t, Storage *s)
+{
+    t->storage = dev_storage_ref(s);
+    t->prev->next = t->next;
+    t->next->prev = t->prev;
+    enter_ring(t);
 }
 
 uint64_t tensor_id(void)

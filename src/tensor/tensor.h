@@ -3,7 +3,7 @@
  *   leaf       storage            made from data, or assigned
  *   pending    trace, node        an operation not yet run
  *   computed   trace, node and storage; the node stays because gradients go through it
- * A handle is in the ring of its trace while it has one.
+ * A handle is in the ring of its trace while it has one, pending ones behind those with a value.
  */
 #ifndef SGL_TENSOR_TENSOR_H
 #define SGL_TENSOR_TENSOR_H
@@ -41,6 +41,7 @@ Tensor *tensor_or_number(lua_State *L, Host *h, int arg, const char *what);
 Tensor **tensor_list(lua_State *L, Host *h, int arg, const char *what, int *n);
 Shape tensor_shape(const Tensor *t);
 void tensor_bind(Tensor *t, Trace *tr, Node *n);     /* its value too when known */
+void tensor_computed(Tensor *t, Storage *s);         /* the value of its node, which it keeps */
 void tensor_set(Tensor *t, Storage *s);              /* takes s: t is a leaf now */
 uint64_t tensor_id(void);                            /* a new one, larger than all before */
 void tensor_renew(Tensor *t);                        /* its storage got another value */
@@ -62,5 +63,9 @@ void tensor_push_methods(lua_State *L); /* sgl.Tensor, the table of tensors' met
 
 /* Values. Reading runs what is pending; inside a capture only leaves can be read. */
 int tensor_realize(Host *h, int n, Tensor *const *list);
+typedef struct Job Job;
+void tensor_job_free(Job *j);                        /* what the host keeps for that; or NULL */
 Storage *tensor_value(lua_State *L, Host *h, int arg, const char *what);
+/* The elements, for the host to read; raises where they cannot be fetched. */
+const void *tensor_host(lua_State *L, Host *h, const Storage *s);
 #endif

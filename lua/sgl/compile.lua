@@ -166,6 +166,33 @@ local function new_entry(self, key, plans, reason)
            names = argument_names(plans, self.parameters) }
 end
 
+-- By argument the dim that counts samples, from the option `batch`.
+local function batch_dims(self, walk)
+  local dims, known = {}, {}
+  if not self.batch then return nil end
+  for i, name in ipairs(walk.names) do
+    local dim, value = self.batch[name], walk.leaves[i]
+    known[#known + 1], known[name] = name, true
+    if dim ~= nil then
+      local rank = is_tensor(value) and value.ndim or 0
+      if math.type(dim) ~= "integer" or dim == 0 or dim > rank or dim < -rank then
+        raise("SGL_EARG", ("compile: option 'batch': '%s' is %s, which has no dim %s"):format(name,
+          api.describe(value), tostring(dim)), "dims count from 1, or from the end from -1")
+      end
+      dims[i] = dim < 0 and rank + 1 + dim or dim
+    end
+  end
+  for name in pairs(self.batch) do
+    if not known[name] then
+      local near = core.nearest(tostring(name), known)
+      raise("SGL_EARG", ("compile: option 'batch': there is no argument '%s'%s"):format(
+        tostring(name), near and (" (did you mean '%s'?)"):format(near) or ""),
+        "arguments: " .. table.concat(known, ", "))
+    end
+  end
+  return dims
+end
+
 -- Captures the function for an entry. When that breaks, the entry still has the guards of what
 -- was read until then.
 local function capture(self, entry, walk, plans)
@@ -191,7 +218,7 @@ local function capture(self, entry, walk, plans)
     return entry.state
   end
   entry.program = core.capture(step, walk.leaves, walk.names, self.fn, self.effects == "once",
-    note, walk.dims, settle, call_state)
+    note, walk.dims, settle, call_state, batch_dims(self, walk))
   entry.returned = returned
   return entry
 end
@@ -531,6 +558,7 @@ api.fn(api.root, "compile", {
       within = { 0, math.huge } },
     { "inputs", "table", nil, "a sgl.spec for each argument that has symbolic sizes" },
     { "dynamic", "boolean", false, "a dim becomes symbolic at its second size" },
+    { "batch", "table", nil, "the dim that counts samples, by the name of an argument" },
   },
   returns = "Compiled: call it as the function",
   errors = "a break, see docs/breaks.md; too many re-captures",
@@ -544,7 +572,7 @@ api.fn(api.root, "compile", {
   local self = setmetatable({
     fn = fn, name = name, entries = {}, order = {}, parameters = {}, changed = {}, broken = {},
     fullgraph = o.fullgraph, strict = o.strict, effects = o.effects,
-    max_recaptures = o.max_recaptures, seconds = 0, broken_seconds = 0, segments = 0,
+    max_recaptures = o.max_recaptures, batch = o.batch or false, seconds = 0, broken_seconds = 0, segments = 0,
     reads = 0,
     dynamic = dynamic.new(o) or false, latest = false, last_parts = false, last_places = false,
   }, Compiled)

@@ -11,6 +11,7 @@
 #include "bind/events.h"
 #include "capture/history.h"
 #include "ir/build.h"
+#include "ir/mark.h"
 
 static void tell_end(const Capture *c)
 {
@@ -64,16 +65,12 @@ bool capture_changed(const Capture *c, const Tensor *t)
     return false;
 }
 
-bool capture_made(Capture *c, const Tensor *t)
-{
-    return t->born >= capture_step(c)->first_id;
-}
+bool capture_made(Capture *c, const Tensor *t) { return t->born >= capture_step(c)->first_id; }
 
 void capture_read(lua_State *L, Capture *c, int arg, const Tensor *t)
 {
     Capture *step = capture_step(c);
-    if (!capture_made(c, t) && step->watch.guards)
-        watch_guard_values(L, step->watch.guards, arg);
+    if (!capture_made(c, t) && step->watch.guards) watch_guard_values(L, step->watch.guards, arg);
 }
 
 const CapturedArg *capture_argument(const Capture *c, const Tensor *t)
@@ -252,7 +249,32 @@ static void take_example(lua_State *L, Host *h, Capture *c)
 }
 
 /* Where the arguments of core.capture stand, and what it pushes. */
-enum { FN = 1, ARGS, NAMES, USER_FN, ONCE, NOTE, DIMS, SETTLE, CALLED, GUARDS, CAPTURE, STATES };
+enum {
+    FN = 1,
+    ARGS,
+    NAMES,
+    USER_FN,
+    ONCE,
+    NOTE,
+    DIMS,
+    SETTLE,
+    CALLED,
+    BATCH,
+    GUARDS,
+    CAPTURE,
+    STATES
+};
+
+/* The dim that counts samples of argument i, where it is said. */
+static int take_batch(lua_State *L, Capture *c, int i, const Node *n)
+{
+    int status = SGL_OK;
+    if (!lua_istable(L, BATCH)) return status;
+    if (lua_rawgeti(L, BATCH, i) == LUA_TNUMBER)
+        status = ir_mark_batch(c->trace.graph, n, lua_tointeger(L, -1) - 1);
+    lua_pop(L, 1);
+    return status;
+}
 
 /* Pushes the stand-in for argument i of the list at 2; the list at `anchors` keeps it, so that
  * nothing made later has its address. */
@@ -261,8 +283,7 @@ static void push_argument(lua_State *L, Host *h, Capture *c, int i, int anchors)
     Shape s = {.dtype = DT_f64};
     lua_rawgeti(L, 2, i);
     c->args[i - 1].given = tensor_at(L, h, -1);
-    if (c->args[i - 1].given)
-        s = tensor_shape(tensor_check(L, h, lua_gettop(L), "capture"));
+    if (c->args[i - 1].given) s = tensor_shape(tensor_check(L, h, lua_gettop(L), "capture"));
     else if (lua_type(L, -1) != LUA_TNUMBER)
         bind_raise(L, SGL_EARG, NULL, "capture: argument %d must be a tensor or a number, got %s",
                    i, bind_kind(L, -1));
@@ -278,7 +299,7 @@ static void push_argument(lua_State *L, Host *h, Capture *c, int i, int anchors)
     }
     Tensor *t = tensor_new(L, h);
     Node *n = ir_input(c->trace.graph, INPUT_ARG, name, s.dtype, s.rank, s.dims);
-    if (!n) bind_throw(L, h);
+    if (!n || take_batch(L, c, i, n) < 0) bind_throw(L, h);
     tensor_bind(t, &c->trace, n);
     lua_pushvalue(L, -1);
     lua_rawseti(L, anchors, i);
@@ -414,16 +435,17 @@ static void record(lua_State *L, Host *h, Capture *c, Guards *g)
     if (c->effect && ir_effect(c->trace.graph, c->effect) < 0) bind_throw(L, h);
 }
 
-/* core.capture(fn, args, names?, user_fn?, once?, note?, dims?, settle?, called?) -> program,
- * guards.
+/* core.capture(fn, args, names?, user_fn?, once?, note?, dims?, settle?, called?,
+ * batch?) -> program, guards.
  * user_fn is what fn calls. With `once`, writes to what was there before are accepted; note(guards)
  * is called before fn, so that they are there when fn breaks. dims[i] are the sizes, some
  * symbolic, that argument i has inside. settle(result of fn) returns the list of outputs; without
- * it fn does. called(tensors from outside) returns the list of their names. */
+ * it fn does. called(tensors from outside) returns the list of their names.
+ * batch[i] is the dim of argument i that counts samples. */
 static int capture(lua_State *L)
 {
     Host *h = bind_of(L);
-    lua_settop(L, CALLED);
+    lua_settop(L, BATCH);
     SrcPos start = function_start(L, h, USER_FN);
     luaL_checktype(L, FN, LUA_TFUNCTION);
     int nargs = bind_check_list(L, ARGS, "capture: the arguments");
@@ -478,8 +500,8 @@ static void room_close(Host *h, void *state) { (void)h, (void)state; }
 
 void capture_open(lua_State *L, Host *h)
 {
-    static const luaL_Reg *const LISTS[] = {CAPTURE_CAPTURE, CAPTURE_CONTROL, CAPTURE_EFFECT,
-                                            CAPTURE_RESULT, CAPTURE_GRAPH_HOOK};
+    static const luaL_Reg *const LISTS[] = {CAPTURE_CAPTURE, CAPTURE_MODULE, CAPTURE_CONTROL,
+                                            CAPTURE_EFFECT,  CAPTURE_RESULT, CAPTURE_GRAPH_HOOK};
     bind_room(L, h, ROOM_CAPTURE, sizeof(CaptureRoom), room_close);
     bind_functions(L, LISTS, sizeof LISTS / sizeof *LISTS);
     capture_program_class(L);

@@ -109,8 +109,8 @@ void capture_graph_told(lua_State *L, Host *h, const Graph *g, int inputs);
 /* Adds the functions of this room to the table on the top. */
 void capture_open(lua_State *L, Host *h);
 void capture_program_class(lua_State *L);
-extern const luaL_Reg CAPTURE_CAPTURE[], CAPTURE_CONTROL[], CAPTURE_EFFECT[], CAPTURE_RESULT[],
-    CAPTURE_GRAPH_HOOK[];
+extern const luaL_Reg CAPTURE_CAPTURE[], CAPTURE_MODULE[], CAPTURE_CONTROL[], CAPTURE_EFFECT[],
+    CAPTURE_RESULT[], CAPTURE_GRAPH_HOOK[];
 
 Node *capture_node(lua_State *L, Host *h, int arg, Tensor *t);
 /* NULL: ir_assign refused. */

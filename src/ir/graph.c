@@ -7,6 +7,7 @@
  */
 #include <string.h>
 #include "ir/attr.h"
+#include "ir/mark.h"
 #include "ir/side.h"
 
 Graph *ir_graph_new(Ctx *cx)
@@ -15,7 +16,7 @@ Graph *ir_graph_new(Ctx *cx)
     if (g) {
         g->cx = cx;
         g->refs = 1;
-        Region whole = {.name = ""};
+        Region whole = {.name = "", .module = ""};
         if (vec_push(&g->regions, whole)) return g;
         base_mem_free(g);
     }
@@ -36,6 +37,7 @@ void ir_graph_free(Graph *g)
         for (int i = 0; i < g->blocks.n; i++) ir_graph_free(g->blocks.at[i]);
         vec_free(&g->blocks);
         ir_side_free(g->side);
+        ir_marks_free(g);
         base_arena_free(&g->arena);
         base_map_free(&g->index);
         vec_free(&g->nodes);
@@ -212,7 +214,7 @@ Node *ir_input(Graph *g, InputKind kind, const char *name, Dtype dtype, int rank
     uint64_t key;
     consed(g, &r, &key);
     Node *n = node_place(g, &r, &s, key);
-    if (n) g->inputs.at[g->inputs.n++] = (GraphInput){n, kept, kind};
+    if (n) g->inputs.at[g->inputs.n++] = (GraphInput){.node = n, .name = kept, .kind = kind};
     return n;
 }
 
@@ -276,7 +278,10 @@ uint32_t ir_region_begin(Graph *g, const char *name, int nin, Node *const *in)
 {
     for (int i = 0; i < nin; i++)
         if (!in[i]) return 0;
-    Region r = {.name = name_kept(g, name), .parent = g->region, .src = g->src};
+    Region r = {.name = name_kept(g, name),
+                .module = g->module ? g->module : "",
+                .parent = g->region,
+                .src = g->src};
     uint32_t made = (uint32_t)g->regions.n;
     if (!r.name) return 0;
     if (!vec_push(&g->regions, r)) {

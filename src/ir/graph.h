@@ -31,14 +31,21 @@ struct Node {
 };
 
 typedef enum InputKind { INPUT_ARG, INPUT_STATE } InputKind;
-typedef struct GraphInput { Node *node; const char *name; InputKind kind; } GraphInput;
+typedef struct GraphInput {
+    Node *node;
+    const char *name;
+    InputKind kind;
+    int batch;               /* the dim that counts samples, from 1; 0: unknown (mark.h) */
+} GraphInput;
 typedef struct GraphOutput { Node *node; const char *name; } GraphOutput;
+typedef struct GraphGrad { Node *value, *of; } GraphGrad;     /* a gradient, and of what (mark.h) */
 typedef struct GraphAssign { int input; Node *value; } GraphAssign;  /* set at the end of a run */
 
 /* A composite: a named region around primitives, for exporters, hand kernels and pictures.
  * Regions[0] is the whole graph. */
 typedef struct Region {
     const char *name;
+    const char *module;      /* path of the module that it was made in (mark.h); "": none */
     uint32_t parent;
     Src src;
     int nin;
@@ -57,11 +64,14 @@ struct Graph {
     VEC(GraphAssign) assigns;
     VEC(Region) regions;
     VEC(Graph *) blocks;     /* graphs that control nodes run (control.h); references */
+    VEC(Node *) losses;      /* mark.h */
+    VEC(GraphGrad) grads;
     Side *side;              /* notes about nodes (side.h); NULL: none */
     Node *effect;            /* the last effect, whose chain runs like an output; or NULL */
     Map index;               /* hash-consing */
     Src src;                 /* given to new nodes */
     uint32_t region;         /* given to new nodes */
+    const char *module;      /* given to new regions; NULL: none */
     const Node *origin;      /* given to new nodes */
     Graph *from;             /* the graph one level up, where origins point; owned, may be NULL */
     bool bound;              /* made of a symbolic graph, for one combination of its sizes */

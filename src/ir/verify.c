@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "ir/attr.h"
+#include "ir/mark.h"
 #include "ir/verify.h"
 
 static bool id_is_position(const Graph *g, const Node *n)
@@ -162,6 +163,8 @@ static const struct {
     {blocks_hold, "blocks obey the rules in the same context"},                    /* V14 */
     {blocks_are_closed, "blocks have no assigns and no effect of their own"},      /* V15 */
     {effect_is_last, "the effect is a node of the graph, one i32"},                /* V16 */
+    {ir_marks_hold, "a batch is a dim of its argument, a loss one float, a gradient of its value's "
+                    "type"}, /* V17 */
 };
 enum { GRAPH_COUNT = sizeof GRAPH_RULES / sizeof *GRAPH_RULES };
 

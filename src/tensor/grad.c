@@ -6,6 +6,7 @@
 #include "tensor/trace.h"
 #include "ir/build.h"
 #include "ir/grad.h"
+#include "ir/mark.h"
 
 static bool is_among(const Node *n, int count, Node *const *nodes)
 {
@@ -87,13 +88,16 @@ static Node *node_of(lua_State *L, Host *h, Capture *c, int arg)
 
 /* Gradients by wrt, and by past[i] (NULL: none) what tensor i was before it became a leaf: a loss
  * recorded before then reads that. wrt has room for n more. Each is a node of its own, which only
- * the script reads: a gradient by a gradient goes back through no other. */
-static int gradients(Graph *g, Node *loss, int n, Node **wrt, Node *const *past, Node **dx)
+ * the script reads: a gradient by a gradient goes back through no other. `told`: the graph's text
+ * says which they are. */
+static int gradients(Graph *g, Node *loss, int n, Node **wrt, Node *const *past, Node **dx,
+                     bool told)
 {
     int m = n;
     for (int i = 0; i < n; i++)
         if (past[i]) wrt[m++] = past[i];
     int status = ir_grad(g, loss, m, wrt, dx);
+    if (status == SGL_OK && told) status = ir_mark_loss(g, loss);
     for (int i = 0, k = n; i < n && status == SGL_OK; i++) {
         if (!past[i]) continue;
         dx[i] = ir_add(dx[i], dx[k++]);
@@ -102,6 +106,7 @@ static int gradients(Graph *g, Node *loss, int n, Node **wrt, Node *const *past,
     for (int i = 0; i < n && status == SGL_OK; i++) {
         dx[i] = ir_reshape(dx[i], dx[i]->rank, dx[i]->dims);
         if (!dx[i]) status = g->cx->err.code;
+        else if (told) status = ir_mark_grad(g, dx[i], wrt[i]);
     }
     return status;
 }
@@ -140,7 +145,8 @@ static int grad(lua_State *L)
     capture_history_check(L, h, c, loss);
     capture_grad_check(L, c, loss, n, wrt);
     capture_carry_note(L, h, c, loss);
-    if (gradients(tr->graph, loss, n, wrt, past, dx) < 0) return bind_throw(L, h);
+    if (gradients(tr->graph, loss, n, wrt, past, dx, h->capture != NULL) < 0)
+        return bind_throw(L, h);
     for (int i = 0; i < n; i++) {
         lua_rawgeti(L, list, i + 1);
         tensor_bind(tensor_at(L, h, -1), tr, dx[i]);

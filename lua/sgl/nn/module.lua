@@ -31,7 +31,6 @@ local function register(self, key, value)
   if is_module(value) and not facts_of[value].name then facts_of[value].name = tostring(key) end
 end
 
-local function call(self, ...) return self:forward(...) end
 
 -- What a module holds itself, as { name, value, holder, key } with value = holder[key]: its fields
 -- and the items of plain lists in them.
@@ -80,6 +79,33 @@ local function collect(self, accept, keep_shared)
   return list
 end
 
+-- All tensors and modules below, shared ones under each name.
+local function entries(self)
+  return collect(self, function() return true end, true)
+end
+
+-- The path of a module that is called in another, whose path is `path`: below it, or its own.
+local function path_below(outer, path, self)
+  for _, entry in ipairs(outer and entries(outer) or {}) do
+    if rawequal(entry[2], self) then return path == "" and entry[1] or path .. "." .. entry[1] end
+  end
+  return ""
+end
+
+-- Back in the module around, with the results of a call.
+local function leave(outer, path, ...)
+  core.module(outer, path)
+  return ...
+end
+
+-- In a capture composites know the path of the module that they are made in.
+local function call(self, ...)
+  if not core.capturing() then return self:forward(...) end
+  local outer, path = core.module()
+  core.module(self, path_below(outer, path or "", self))
+  return leave(outer, path, self:forward(...))
+end
+
 local function accept_parameter(v) return is_parameter[v] end
 local function accept_buffer(v) return core.is_tensor(v) and not is_parameter[v] end
 
@@ -88,11 +114,6 @@ local function named_parameters(self)
   local list = collect(self, accept_parameter)
   names.note(list)
   return list
-end
-
--- All tensors and modules below, shared ones under each name.
-local function entries(self)
-  return collect(self, function() return true end, true)
 end
 
 local function seconds(list)

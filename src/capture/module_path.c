@@ -3,7 +3,7 @@
  * In:   core.module, which the call of a module makes before and after its forward.
  * Holds: a capture that an error ends takes its module with it.
  */
-#include "capture/capture.h"
+#include "capture/room.h"
 #include "ir/mark.h"
 
 static const char FIELD[] = "module"; /* of the list of a step's states */
@@ -13,7 +13,7 @@ static const char FIELD[] = "module"; /* of the list of a step's states */
 static int module(lua_State *L)
 {
     Host *h = bind_of(L);
-    Capture *c = h->capture;
+    Capture *c = capture_on(h);
     int given = lua_gettop(L);
     lua_settop(L, 2);
     if (!c) return 0;

@@ -9,10 +9,8 @@
  */
 #include "base/clock.h"
 #include "exec/cache.h"
-#include "tensor/break.h"
-#include "capture/capture.h"
 #include "tensor/debug.h"
-#include "tensor/trace.h"
+#include "tensor/room.h"
 
 /* A node of the part that runs. */
 typedef struct Part {
@@ -171,7 +169,7 @@ static Graph *job_graph(Job *j, Ctx *cx)
 static Program *job_program(Job *j, Host *h)
 {
     size_t size = (size_t)j->key.n * sizeof *j->key.at;
-    Program *p = exec_cache_find(h->cache, j->key.at, size);
+    Program *p = exec_cache_find(room_of(h)->cache, j->key.at, size);
     if (p) return p;
     double start = base_clock();
     int64_t before = base_mem_stats().live;
@@ -179,7 +177,8 @@ static Program *job_program(Job *j, Host *h)
     p = g ? tensor_compile(h, g) : NULL;
     int64_t bytes = base_mem_stats().live - before;
     double seconds = base_clock() - start;
-    if (!p || exec_cache_add(h->cache, j->key.at, size, p, bytes, seconds) < 0) return NULL;
+    if (!p || exec_cache_add(room_of(h)->cache, j->key.at, size, p, bytes, seconds) < 0)
+        return NULL;
     return p;
 }
 
@@ -221,7 +220,7 @@ static int job_store(Job *j)
 /* Finds the part and its key; the places are cleared for the next job. */
 static int job_begin(Job *j, Host *h, int n, Tensor *const *list)
 {
-    j->trace = h->pending;
+    j->trace = room_of(h)->pending.trace;
     j->part.n = j->key.n = j->in.n = j->outs.n = 0;
     bool ok = part_collect(j, n, list) && job_key(j, h->cx);
     for (int i = 0; i < j->part.n; i++) j->place.at[j->part.at[i].node->id] = 0;
@@ -234,10 +233,10 @@ static int job_run(Job *j, Host *h, int n, Tensor *const *list)
     if (status < 0 || !j->outs.n) return status;
     Program *p = job_program(j, h);
     if (!p) return h->cx->err.code;
-    h->segments++;
-    exec_cache_run_begin(h->cache);
+    room_of(h)->segments++;
+    exec_cache_run_begin(room_of(h)->cache);
     status = exec_run(p, j->in.at, j->out.at);
-    exec_cache_run_end(h->cache);
+    exec_cache_run_end(room_of(h)->cache);
     return status < 0 ? status : job_store(j);
 }
 
@@ -247,27 +246,12 @@ int tensor_realize(Host *h, int n, Tensor *const *list)
     bool needed = false;
     for (int i = 0; i < n; i++) needed |= list[i]->node && !list[i]->storage;
     if (!needed) return SGL_OK;
-    Job *j = h->job ? h->job : base_mem_zero(1, sizeof *j);
+    TensorRoom *room = room_of(h);
+    Job *j = room->job ? room->job : base_mem_zero(1, sizeof *j);
     if (!j) return no_memory(h->cx);
-    h->job = NULL;
+    room->job = NULL;
     int status = job_run(j, h, n, list);
-    tensor_job_free(h->job);
-    h->job = j;
+    tensor_job_free(room->job);
+    room->job = j;
     return status;
-}
-
-Storage *tensor_value(lua_State *L, Host *h, int arg, const char *what)
-{
-    Tensor *t = tensor_check(L, h, arg, what);
-    if (h->capture && capture_changed(h->capture, t))
-        tensor_break(L, h, BREAK_READ, t, "%s", what);
-    if (!t->storage) {
-        if (h->capture && t->trace != h->pending) tensor_break(L, h, BREAK_READ, t, "%s", what);
-        tensor_break_note(L, h, t, what);
-        base_err_clear(&h->cx->err);
-        if (tensor_realize(h, 1, &t) < 0) bind_throw(L, h);
-        tensor_hint_memory(L, h);
-    }
-    if (h->capture) capture_read(L, h->capture, arg, t);
-    return t->storage;
 }

@@ -230,7 +230,7 @@ static void record(lua_State *L, Host *h, Capture *c, Guards *g)
     take_outputs(L, h, c);
     take_updates(L, h, c);
     advance_rng(L, h, c);
-    if (c->effect && ir_effect(c->trace.graph, c->effect) < 0) bind_throw(L, h);
+    if (c->effect && ir_effect(c->trace.graph, IR_HOST, c->effect) < 0) bind_throw(L, h);
 }
 
 /* core.capture(fn, args, names?, user_fn?, once?, note?, dims?, settle?, called?,

@@ -44,6 +44,7 @@ void ir_graph_free(Graph *g)
         vec_free(&g->inputs);
         vec_free(&g->outputs);
         vec_free(&g->assigns);
+        vec_free(&g->effects);
         vec_free(&g->regions);
         base_mem_free(g);
         g = from;
@@ -266,13 +267,23 @@ int ir_assign(Graph *g, Node *input, Node *value)
     return vec_push(&g->assigns, a) ? SGL_OK : out_of_memory(g);
 }
 
-int ir_effect(Graph *g, Node *last)
+const GraphEffect *ir_effect_find(const Graph *g, const char *channel)
+{
+    for (int i = 0; i < g->effects.n; i++)
+        if (strcmp(g->effects.at[i].channel, channel) == 0) return &g->effects.at[i];
+    return NULL;
+}
+
+int ir_effect(Graph *g, const char *channel, Node *last)
 {
     if (!last) return g->cx->err.code;
     if (last->dtype != DT_i32 || last->rank)
         return base_fail(g->cx, SGL_EARG, "effect: the node is no effect");
-    g->effect = last;
-    return SGL_OK;
+    GraphEffect effect = {name_kept(g, channel), last};
+    const GraphEffect *old = ir_effect_find(g, channel);
+    if (!effect.channel) return SGL_ENOMEM;
+    if (old) g->effects.at[old - g->effects.at] = effect;
+    return old || vec_push(&g->effects, effect) ? SGL_OK : out_of_memory(g);
 }
 
 uint32_t ir_region_begin(Graph *g, const char *name, int nin, Node *const *in)

@@ -38,6 +38,10 @@ typedef struct GraphInput {
     int batch;               /* the dim that counts samples, from 1; 0: unknown (mark.h) */
 } GraphInput;
 typedef struct GraphOutput { Node *node; const char *name; } GraphOutput;
+/* The last effect of a channel, whose chain runs like an output. Effects of one channel happen in the
+ * order of their chain; those of two are not ordered. */
+typedef struct GraphEffect { const char *channel; Node *last; } GraphEffect;
+#define IR_HOST "host"       /* the channel of prints and asserts */
 typedef struct GraphGrad { Node *value, *of; } GraphGrad;     /* a gradient, and of what (mark.h) */
 typedef struct GraphAssign { int input; Node *value; } GraphAssign;  /* set at the end of a run */
 
@@ -67,7 +71,7 @@ struct Graph {
     VEC(Node *) losses;      /* mark.h */
     VEC(GraphGrad) grads;
     Side *side;              /* notes about nodes (side.h); NULL: none */
-    Node *effect;            /* the last effect, whose chain runs like an output; or NULL */
+    VEC(GraphEffect) effects; /* one of each channel that has any */
     Map index;               /* hash-consing */
     Src src;                 /* given to new nodes */
     uint32_t region;         /* given to new nodes */
@@ -98,7 +102,9 @@ Node *ir_input(Graph *g, InputKind kind, const char *name, Dtype dtype, int rank
 int ir_input_name(Graph *g, const Node *input, const char *name);
 int ir_output(Graph *g, Node *n, const char *name);
 int ir_assign(Graph *g, Node *input, Node *value);     /* last one wins; same dtype and dims */
-int ir_effect(Graph *g, Node *last);                   /* i32[]; NULL is refused */
+/* The last effect of a channel; i32[]; NULL is refused. */
+int ir_effect(Graph *g, const char *channel, Node *last);
+const GraphEffect *ir_effect_find(const Graph *g, const char *channel);  /* NULL: none */
 uint32_t ir_region_begin(Graph *g, const char *name, int nin, Node *const *in);
 void ir_region_end(Graph *g, uint32_t region, Node *out);
 /* Fills a region whose nodes were not yet there when it began. */

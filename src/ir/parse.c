@@ -363,10 +363,20 @@ static bool parse_assign(Parser *p)
     return ir_assign(p->g, input, value) == SGL_OK || ir_scan_fail(&p->s, "no assign");
 }
 
+/* effect %4, effect %7 "comm" */
 static bool parse_effect(Parser *p)
 {
     Node *n;
-    return read_ref(p, &n) && (ir_effect(p->g, n) == SGL_OK || ir_scan_fail(&p->s, "no effect"));
+    Str channel = {0};
+    bool ok = read_ref(p, &n);
+    if (ok && ir_scan_end(&p->s)) base_str_put(&channel, IR_HOST);
+    else ok = ok && ir_scan_quoted(&p->s, &channel);
+    const char *name = channel.at ? channel.at : "";
+    if (ok && ir_effect_find(p->g, name))
+        ok = ir_scan_fail(&p->s, "the channel '%s' has its last effect already", name);
+    ok = ok && (ir_effect(p->g, name, n) == SGL_OK || ir_scan_fail(&p->s, "no effect"));
+    base_str_free(&channel);
+    return ok;
 }
 
 static bool parse_loss(Parser *p)

@@ -169,7 +169,10 @@ static int make_ends(const Rebuild *rb)
         Node *input = rb->made[from->inputs.at[a->input].node->id];
         status = ir_assign(rb->to, input, rb->made[a->value->id]);
     }
-    if (from->effect && status == SGL_OK) status = ir_effect(rb->to, rb->made[from->effect->id]);
+    for (int i = 0; i < from->effects.n && status == SGL_OK; i++) {
+        const GraphEffect *e = &from->effects.at[i];
+        status = ir_effect(rb->to, e->channel, rb->made[e->last->id]);
+    }
     if (status == SGL_OK) status = ir_marks_carry(rb->to, from, rb->made);
     return status == SGL_OK ? ir_side_carry(rb->to, from, rb->made) : status;
 }

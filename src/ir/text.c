@@ -14,6 +14,7 @@
  *   output %3 "loss"
  *   assign %1 = %3
  *   effect %4                                     the last print or assert
+ *   effect %7 "comm"                              the last effect of another channel
  *   loss %5                                       where forward ends
  *   grad %6 of %1                                 which value is whose gradient
  * Holds: nodes that nothing needs are left out, and numbers count what is there, so the text
@@ -184,6 +185,20 @@ static void put_nodes(const Printer *p)
     }
 }
 
+static void put_effects(const Printer *p)
+{
+    for (int i = 0; i < p->g->effects.n; i++) {
+        const GraphEffect *e = &p->g->effects.at[i];
+        put_word(p, "effect ");
+        base_str_fmt(p->out, "%%%d", p->number[e->last->id]);
+        if (strcmp(e->channel, IR_HOST) != 0) {
+            base_str_put(p->out, " ");
+            ir_print_quoted(e->channel, p->out);
+        }
+        base_str_put(p->out, "\n");
+    }
+}
+
 /* Of nodes that are left out nothing is told. */
 static void put_marks(const Printer *p)
 {
@@ -228,9 +243,7 @@ static void put_ends(const Printer *p)
                      p->number[g->assigns.at[i].value->id]);
     }
     put_marks(p);
-    if (!g->effect) return;
-    put_word(p, "effect ");
-    base_str_fmt(p->out, "%%%d\n", p->number[g->effect->id]);
+    put_effects(p);
 }
 
 static void put_graph(const Graph *g, int indent, bool plain, Str *out);

@@ -15,7 +15,7 @@ local function nodes_of(op)
   local function add(graph, case, args)
     for _, node in ipairs(graph:nodes()) do
       if node.op == op.name then
-        local kinds, out, inputs = graph:factors(node.id)
+        local kinds, out, inputs = core.factors(graph, node.id)
         list[#list + 1] = { graph = graph, node = node, kinds = kinds, out = out, inputs = inputs,
                             case = case, args = args }
       end
@@ -153,7 +153,7 @@ describe("an op over halves gives the halves of the whole, or partial results:",
 
   local function factors_of(line, inputs)
     local text = "graph\n" .. inputs .. line .. '\noutput %9 ""\n'
-    local kinds, out, of = core.parse(text):factors("%" .. select(2, inputs:gsub("\n", "")))
+    local kinds, out, of = core.factors(core.parse(text), "%" .. select(2, inputs:gsub("\n", "")))
     local words = {}
     for d, f in ipairs(out) do words[d] = f == 0 and "fix" or kinds[f] .. f end
     for _, row in ipairs(of) do

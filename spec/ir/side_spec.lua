@@ -17,25 +17,25 @@ describe("a note about a node", function()
   it("is the last of its kind, and printed on request only", function()
     local g = core.parse(TEXT)
     local hash = g:hash()
-    assert.are.equal("", g:notes())
-    g:note("%1", "placement", { 1, 2 })
-    g:note("%2", "class", {})
-    g:note("%1", "class", { -7 })
-    g:note("%1", "placement", { 9223372036854775807 })
+    assert.are.equal("", core.notes(g))
+    core.note(g, "%1", "placement", { 1, 2 })
+    core.note(g, "%2", "class", {})
+    core.note(g, "%1", "class", { -7 })
+    core.note(g, "%1", "placement", { 9223372036854775807 })
     assert.are.equal("side %1 placement [9223372036854775807]\nside %2 class []\n"
-      .. "side %1 class [-7]\n", g:notes())
+      .. "side %1 class [-7]\n", core.notes(g))
     assert.are.equal(TEXT, g:text())
     assert.are.equal(hash, g:hash())
   end)
 
   it("goes to the node that takes the place, if its kind is carried", function()
     local g = core.parse(TEXT)
-    g:note("%0", "placement", { 5 })
-    g:note("%1", "placement", { 6 })
-    g:note("%1", "class", { 1 })
-    g:note("%3", "placement", { 8 })
+    core.note(g, "%0", "placement", { 5 })
+    core.note(g, "%1", "placement", { 6 })
+    core.note(g, "%1", "class", { 1 })
+    core.note(g, "%3", "placement", { 8 })
     assert.are.equal("side %0 placement [5]\nside %1 placement [6]\nside %3 placement [8]\n",
-      g:pass("simplify"):notes())
+      core.notes(g:pass("simplify")))
   end)
 
   it("is dropped with its node, and the first stays where two nodes become one", function()
@@ -48,10 +48,10 @@ input %0 arg "x" f32[4]
 %4 = add(%1, %2) : f32[4]
 output %4 ""
 ]]
-    g:note("%1", "placement", { 1 })
-    g:note("%2", "placement", { 2 })
-    g:note("%3", "placement", { 3 })
-    assert.are.equal("side %1 placement [1]\n", g:pass("simplify"):notes())
+    core.note(g, "%1", "placement", { 1 })
+    core.note(g, "%2", "placement", { 2 })
+    core.note(g, "%3", "placement", { 3 })
+    assert.are.equal("side %1 placement [1]\n", core.notes(g:pass("simplify")))
   end)
 
   it("of many nodes is found again", function()
@@ -59,9 +59,9 @@ output %4 ""
     for i = 1, n do lines[#lines + 1] = ("%%%d = exp(%%%d) : f32[2]"):format(i, i - 1) end
     lines[#lines + 1] = ('output %%%d ""\n'):format(n)
     local g = core.parse(table.concat(lines, "\n"))
-    for i = n, 1, -1 do g:note("%" .. i, "placement", { i }) end
+    for i = n, 1, -1 do core.note(g, "%" .. i, "placement", { i }) end
     local count = 0
-    for id, word in g:pass("simplify"):notes():gmatch "side %%(%d+) placement %[(%d+)%]" do
+    for id, word in core.notes(g:pass("simplify")):gmatch "side %%(%d+) placement %[(%d+)%]" do
       assert.are.equal(id, word)
       count = count + 1
     end
@@ -70,8 +70,8 @@ output %4 ""
 
   it("is refused of an unknown kind or node", function()
     local g = core.parse(TEXT)
-    assert.is_false(pcall(g.note, g, "%1", "colour", {}))
-    assert.is_false(pcall(g.note, g, "%9", "class", {}))
-    assert.is_false(pcall(g.note, g, "%1", "class", { "red" }))
+    assert.is_false(pcall(core.note, g, "%1", "colour", {}))
+    assert.is_false(pcall(core.note, g, "%9", "class", {}))
+    assert.is_false(pcall(core.note, g, "%1", "class", { "red" }))
   end)
 end)

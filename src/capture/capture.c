@@ -170,15 +170,19 @@ static void settle(lua_State *L)
     lua_call(L, 1, 1);
 }
 
-/* The inputs of state get the names that the function at CALLED gives for the list of their
- * tensors. The hook is off: that is no part of the step. */
+/* The inputs of state get the names, and composites the paths of modules, that the function at
+ * CALLED gives for the lists of tensors and of calls. The hook is off: that is no part of the step. */
 static void name_states(lua_State *L, Host *h, const Capture *c)
 {
-    if (lua_isnil(L, CALLED) || !c->states.n) return;
+    if (lua_isnil(L, CALLED)) return;
     lua_pushvalue(L, CALLED);
     lua_pushvalue(L, STATES);
-    lua_call(L, 1, 1);
+    capture_modules(L, c);
+    lua_call(L, 2, 2);
     luaL_checktype(L, -1, LUA_TTABLE);
+    luaL_checktype(L, -2, LUA_TTABLE);
+    capture_modules_named(L, h, c);
+    lua_pop(L, 1);
     for (int i = 0; i < c->states.n; i++) {
         lua_rawgeti(L, -1, i + 1);
         if (ir_input_name(c->trace.graph, c->states.at[i].input, luaL_checkstring(L, -1)) < 0)
@@ -238,7 +242,8 @@ static void record(lua_State *L, Host *h, Capture *c, Guards *g)
  * user_fn is what fn calls. With `once`, writes to what was there before are accepted; note(guards)
  * is called before fn, so that they are there when fn breaks. dims[i] are the sizes, some
  * symbolic, that argument i has inside. settle(result of fn) returns the list of outputs; without
- * it fn does. called(tensors from outside) returns the list of their names.
+ * it fn does. called(tensors from outside, calls of modules) returns the lists
+ * of their names and paths.
  * batch[i] is the dim of argument i that counts samples. */
 static int capture(lua_State *L)
 {

@@ -52,6 +52,14 @@ int ir_mark_module(Graph *g, const char *path)
     return g->module || !path ? SGL_OK : out_of_memory(g);
 }
 
+int ir_region_module(Graph *g, uint32_t region, const char *path)
+{
+    const char *kept = base_intern(&g->cx->names, path, strlen(path));
+    if (!kept) return out_of_memory(g);
+    g->regions.at[region].module = kept;
+    return SGL_OK;
+}
+
 int ir_marks_carry(Graph *to, const Graph *from, Node *const *made)
 {
     int status = SGL_OK;

@@ -19,6 +19,7 @@ int ir_mark_loss(Graph *g, Node *loss);                /* once or several times 
 int ir_mark_grad(Graph *g, Node *value, Node *of);
 /* The path given to new regions, interned; NULL or "": none. */
 int ir_mark_module(Graph *g, const char *path);
+int ir_region_module(Graph *g, uint32_t region, const char *path);    /* of one that is there */
 /* Those of `from` whose nodes were made, by id. */
 int ir_marks_carry(Graph *to, const Graph *from, Node *const *made);
 void ir_marks_free(Graph *g);

@@ -334,8 +334,8 @@ static const luaL_Reg GRAPH_METHODS[] = {
 
 void tensor_graph_class(lua_State *L)
 {
-    static const luaL_Reg *const LISTS[] = {GRAPH_METHODS, TENSOR_EVAL_METHODS, TENSOR_SIDE_METHODS};
-    bind_class(L, "sgl.graph", GRAPH_META, LISTS, 3);
+    static const luaL_Reg *const LISTS[] = {GRAPH_METHODS, TENSOR_EVAL_METHODS};
+    bind_class(L, "sgl.graph", GRAPH_META, LISTS, 2);
 }
 
 GraphBox *tensor_graph_new(lua_State *L, Host *h)

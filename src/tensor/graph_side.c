@@ -3,6 +3,7 @@
 #include "ir/factor.h"
 #include "ir/side.h"
 #include "tensor/graph.h"
+#include "tensor/room.h"
 
 /* Pushes the factors of dims, from 1 on; 0: a dim without one. */
 static void push_row(lua_State *L, int rank, const int8_t *row)
@@ -14,7 +15,7 @@ static void push_row(lua_State *L, int rank, const int8_t *row)
     }
 }
 
-/* g:factors("%3") -> kinds by number of the factor, factors of the result's dims, of each input's */
+/* core.factors(graph, "%3") -> kinds by number of the factor, factors of the result's dims, of each input's */
 static int graph_factors(lua_State *L)
 {
     const Graph *g = tensor_graph_check(L)->graph;
@@ -36,7 +37,7 @@ static int graph_factors(lua_State *L)
     return 3;
 }
 
-/* g:note("%3", kind, words) */
+/* core.note(graph, "%3", kind, words) */
 static int graph_note(lua_State *L)
 {
     GraphBox *b = tensor_graph_check(L);
@@ -55,7 +56,7 @@ static int graph_note(lua_State *L)
                                                                       : 0;
 }
 
-/* g:notes() -> all of them as text, one a line */
+/* core.notes(graph) -> all of them as text, one a line */
 static int graph_notes(lua_State *L)
 {
     const Graph *g = tensor_graph_check(L)->graph;
@@ -65,7 +66,7 @@ static int graph_notes(lua_State *L)
     return bind_text_push(L, s);
 }
 
-const luaL_Reg TENSOR_SIDE_METHODS[] = {
+const luaL_Reg TENSOR_SIDE[] = {
     {"factors", graph_factors},
     {"note", graph_note},
     {"notes", graph_notes},

@@ -88,9 +88,9 @@ local function capture(self, entry, walk, plans)
     entry.guards = held
     breaks.watch(entry, self.fn)
   end
-  local function call_state(tensors)
+  local function call_state(tensors, calls)
     entry.state = names.of(entry.guards, tensors, entry.names)
-    return entry.state
+    return entry.state, names.paths(calls)
   end
   entry.program = core.capture(step, walk.leaves, walk.names, self.fn, self.effects == "once",
     note, walk.dims, settle, call_state, batch_dims(self, walk))

@@ -84,26 +84,16 @@ local function entries(self)
   return collect(self, function() return true end, true)
 end
 
--- The path of a module that is called in another, whose path is `path`: below it, or its own.
-local function path_below(outer, path, self)
-  for _, entry in ipairs(outer and entries(outer) or {}) do
-    if rawequal(entry[2], self) then return path == "" and entry[1] or path .. "." .. entry[1] end
-  end
-  return ""
-end
-
--- Back in the module around, with the results of a call.
-local function leave(outer, path, ...)
-  core.module(outer, path)
+-- Back in the call around, with the results of one.
+local function leave(around, ...)
+  core.module(around)
   return ...
 end
 
--- In a capture composites know the path of the module that they are made in.
+-- In a capture composites know which module they are made in.
 local function call(self, ...)
   if not core.capturing() then return self:forward(...) end
-  local outer, path = core.module()
-  core.module(self, path_below(outer, path or "", self))
-  return leave(outer, path, self:forward(...))
+  return leave(core.module(), self:forward(...))
 end
 
 local function accept_parameter(v) return is_parameter[v] end

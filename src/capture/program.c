@@ -591,8 +591,9 @@ static Graph *graph_itself(const CacheRecipe *r)
 static CacheEntry *entry_of(Host *h, Graph *g)
 {
     Str text = {0};
-    CacheRecipe r = {.text = &text, .graph = graph_itself, .arg = &g};
-    CacheEntry *e = tensor_cache_text(g, &text) < 0 ? NULL : tensor_cache_captured(h, &r);
+    int plain = tensor_cache_text(g, &text);
+    CacheRecipe r = {.text = &text, .plain = (size_t)plain, .graph = graph_itself, .arg = &g};
+    CacheEntry *e = plain < 0 ? NULL : tensor_cache_captured(h, &r);
     base_str_free(&text);
     ir_graph_free(g);
     return e;

@@ -38,8 +38,9 @@ typedef struct ExecPrint { ExecPrintFn fn; void *arg; } ExecPrint;
 int exec_print_set(Ctx *cx, ExecPrint print);
 int exec_print(Ctx *cx, const Node *n, const char *text, void *const *values);
 
-/* Compiles a graph (takes it). NULL with the context's error set. Static dims only. */
-Program *exec_compile(Graph *g);
+/* Compiles a graph (takes it). NULL with the context's error set. Static dims only. `text` is its
+ * plain text (ir/text.h) where the caller has it, or NULL. */
+Program *exec_compile(Graph *g, const char *text);
 /* In place of compiling, p was found in memory: tells it, and takes the backend's step. */
 void exec_compile_found(Program *p, double ms);
 void exec_program_free(Program *p);

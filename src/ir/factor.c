@@ -36,8 +36,9 @@ static unsigned listed(const Node *n)
     AttrField f;
     int count = 1;
     if (!ir_attr_next(&schema, &f)) return 0;
-    const int64_t *axis = f.kind == 'P' ? ir_attr_list(n, 0, &count) : n->attr;
-    for (int i = 0; (f.kind == 'P' || f.kind == 'A') && i < count; i++) dims |= 1u << axis[i];
+    if (f.kind->item != ITEM_axis) return 0;
+    const int64_t *axis = f.kind->list ? ir_attr_list(n, 0, &count) : n->attr;
+    for (int i = 0; i < count; i++) dims |= 1u << axis[i];
     return dims;
 }
 

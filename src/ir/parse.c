@@ -280,7 +280,7 @@ static bool parse_input(Parser *p)
     if (kind == INPUT_ARG && !ir_scan_need(&p->s, "arg")) return false;
     int64_t batch = -1;
     bool ok = ir_scan_quoted(&p->s, &name) && read_type(p, &type) &&
-              (!ir_scan_take(&p->s, "batch ") || read_axis(p, &batch)) && read_place(p);
+              (!ir_scan_take(&p->s, "batch ") || item_axis(p, &batch)) && read_place(p);
     Node *n = ok ? ir_input(p->g, kind, name.at, type.dtype, type.rank, type.dims) : NULL;
     base_str_free(&name);
     if (!n || (batch >= 0 && ir_mark_batch(p->g, n, batch) < 0))

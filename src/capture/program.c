@@ -509,14 +509,13 @@ static int prog_sizes(lua_State *L)
     return 1;
 }
 
-/* program:print(level) -> string */
+/* program:print(stage) -> string */
 static int prog_print(lua_State *L)
 {
-    static const char *const LEVELS[] = {EXEC_STAGES, NULL};
     Prog *p = prog_compiled(L);
-    const char *level = LEVELS[luaL_checkoption(L, 2, "fused", LEVELS)];
+    const char *stage = lua_isnoneornil(L, 2) ? "fused" : tensor_stage(L, 2);
     Str *s = bind_text(L);
-    exec_program_print(p->program, level, s);
+    exec_program_print(p->program, stage, s);
     return bind_text_push(L, s);
 }
 

@@ -267,6 +267,7 @@ api.fn(api.root, "compile", {
       within = { 0, math.huge } },
     { "inputs", "table", nil, "a sgl.spec for each argument that has symbolic sizes" },
     { "dynamic", "boolean", false, "a dim becomes symbolic at its second size" },
+    { "batch", "table", nil, "the dim that counts samples, by the name of an argument" },
   },
   returns = "Compiled: call it as the function",
   errors = "a break, see docs/breaks.md; too many re-captures",
@@ -280,8 +281,8 @@ api.fn(api.root, "compile", {
   local self = setmetatable({
     fn = fn, name = name, entries = {}, order = {}, parameters = {}, changed = {}, broken = {},
     fullgraph = o.fullgraph, strict = o.strict, effects = o.effects,
-    max_recaptures = o.max_recaptures, seconds = 0, broken_seconds = 0, segments = 0,
-    reads = 0,
+    max_recaptures = o.max_recaptures, batch = o.batch or false, seconds = 0, broken_seconds = 0,
+    segments = 0, reads = 0,
     dynamic = dynamic.new(o) or false, calls = core.calls(dynamic.packed(o.inputs), not o.fullgraph),
     latest = false, last_parts = false, last_places = false,
   }, Compiled)

@@ -12,21 +12,22 @@
 
 enum { WORK_MIN = 40 * 1024 }; /* elements × instructions that pay for waking a thread */
 
-/* How steps that are no kernels run. */
-typedef struct CpuOp {
-    int (*run)(const CpuJob *j);
-    size_t (*scratch)(const Step *s);
-    bool adds;  /* f16 and bf16 are widened */
-    int weight; /* work for an element of the largest view */
-} CpuOp;
+/* How the kinds run that have views; the others are done here. */
+#define RUN_VIEWS(kind) extern const CpuOp cpu_op_##kind;
+#define RUN_KERNEL(kind)
+#define RUN_PAIR(kind)
+#define RUN_NODE(kind)
+#define RUN_NONE(kind)
+#define STEP(kind, name, views, uses, op, axis, flag, fails, doc) RUN_##uses(kind)
+#include "kern/step.def"
+#undef STEP
+#undef RUN_VIEWS
+#define RUN_VIEWS(kind) [STEP_##kind] = &cpu_op_##kind,
 
-static const CpuOp CPU_OPS[] = {
-    [STEP_DOT] = {cpu_dot, cpu_dot_scratch, true, 1},
-    [STEP_GATHER] = {cpu_gather, NULL, false, 1},
-    [STEP_SCATTER] = {cpu_scatter, NULL, true, 1},
-    [STEP_ARGSORT] = {cpu_argsort, cpu_argsort_scratch, false, 16},
-    [STEP_CUMSUM] = {cpu_cumsum, NULL, true, 1},
-    [STEP_FOLD] = {cpu_fold, NULL, true, 1},
+static const CpuOp *const CPU_OPS[STEP_KINDS] = {
+#define STEP(kind, name, views, uses, op, axis, flag, fails, doc) RUN_##uses(kind)
+#include "kern/step.def"
+#undef STEP
 };
 
 typedef struct CpuStep {
@@ -65,7 +66,7 @@ static size_t wide_size(const View *v)
 
 static int64_t work_of(const Step *s)
 {
-    const CpuOp *op = &CPU_OPS[s->kind];
+    const CpuOp *op = CPU_OPS[s->kind];
     int64_t most = cpu_view_count(&s->out);
     for (int i = 0; i < STEPS[s->kind].views; i++) {
         int64_t n = cpu_view_count(&s->view[i]);
@@ -87,24 +88,44 @@ static int find_plan(Ctx *cx, CpuState *st, const Step *s, CpuStep *to)
     return base_fail(cx, SGL_ENOMEM, "no memory for kernel %s", s->kernel->name);
 }
 
-static int prepare_step(Ctx *cx, CpuState *st, const Step *s, CpuStep *to)
+/* What the step needs of the workspace, and whether it pays to wake threads for it. */
+static void size_step(CpuState *st, const Step *s, CpuStep *to)
 {
     if (s->kind == STEP_KERNEL) {
-        int code = find_plan(cx, st, s, to);
-        if (code < 0) return code;
         to->parallel = cpu_tile_chunks(to->plan) > 1 && cpu_tile_cost(to->plan) >= WORK_MIN;
         need(&st->scratch_bytes, cpu_tile_scratch(to->plan));
         need(&st->partial_bytes, cpu_tile_partials(to->plan));
-        if (s->nargs > st->nargs) st->nargs = s->nargs;
-        return SGL_OK;
+        return;
     }
-    if (!STEPS[s->kind].views) return SGL_OK; /* a copy, or no step of a backend */
-    const CpuOp *op = &CPU_OPS[s->kind];
+    if (!STEPS[s->kind].views) return; /* a copy, or no step of a backend */
+    const CpuOp *op = CPU_OPS[s->kind];
     size_t wide = op->adds ? wide_size(&s->out) : 0;
     for (int i = 0; op->adds && i < STEPS[s->kind].views; i++) wide += wide_size(&s->view[i]);
     need(&st->wide_bytes, wide);
     if (op->scratch) need(&st->scratch_bytes, op->scratch(s));
     to->parallel = work_of(s) >= WORK_MIN;
+}
+
+static void size_steps(CpuState *st, const StepVec *steps)
+{
+    st->scratch_bytes = st->partial_bytes = st->wide_bytes = 0;
+    st->parallel = false;
+    for (int i = 0; i < steps->n; i++) {
+        size_step(st, &steps->at[i], &st->step[i]);
+        st->parallel |= st->step[i].parallel;
+    }
+}
+
+static int resize(Device *d, const StepVec *steps, const uint8_t *moved, void *state)
+{
+    CpuState *st = state;
+    for (int i = 0; i < steps->n; i++) {
+        TilePlan *plan = moved[i] && !st->step[i].shared ? st->step[i].plan : NULL;
+        if (plan && cpu_tile_resize(plan) < 0)
+            return base_fail(d->cx, SGL_ENOMEM, "no memory for kernel %s",
+                             steps->at[i].kernel->name);
+    }
+    size_steps(st, steps);
     return SGL_OK;
 }
 
@@ -148,10 +169,13 @@ static int prepare(Device *d, const StepVec *steps, void **state)
     st->isa = cpu_isa(cx);
     int code = st->isa ? SGL_OK : SGL_EUNSUP;
     for (int i = 0; i < steps->n && code == SGL_OK; i++)
-        code = prepare_step(cx, st, &steps->at[i], &st->step[i]);
+        if (steps->at[i].kind == STEP_KERNEL) {
+            code = find_plan(cx, st, &steps->at[i], &st->step[i]);
+            if (steps->at[i].nargs > st->nargs) st->nargs = steps->at[i].nargs;
+        }
     base_map_free(&st->plans);
-    for (int i = 0; i < steps->n; i++) st->parallel |= st->step[i].parallel;
     if (code == SGL_OK) {
+        size_steps(st, steps);
         st->args = base_mem_zero((size_t)st->nargs + 1, sizeof *st->args);
         if (!st->args) code = base_fail(cx, SGL_ENOMEM, "no memory for a plan of kernels");
     }
@@ -199,7 +223,7 @@ static void *widened(View *v, char **wide)
 
 static int run_op(Ctx *cx, CpuState *st, const Step *s, Pool *pool, void *const *buffers)
 {
-    const CpuOp *op = &CPU_OPS[s->kind];
+    const CpuOp *op = CPU_OPS[s->kind];
     char *wide = st->wide;
     CpuJob j = {.cx = cx,
                 .step = s,
@@ -243,15 +267,6 @@ static int run(Device *d, void *state, const DevRun *r, int i)
     return run_op(d->cx, st, s, pool, buffers);
 }
 
-void cpu_split(const CpuJob *j, int chunks, PoolFn fn, void *arg)
-{
-    if (j->pool && chunks > 1) {
-        base_pool_run(j->pool, chunks, fn, arg);
-        return;
-    }
-    for (int i = 0; i < chunks; i++) fn(arg, i, 0);
-}
-
 static int start(Device *d) { return cpu_isa(d->cx) ? SGL_OK : d->cx->err.code; }
 
 const Backend CPU_BACKEND = {
@@ -259,6 +274,7 @@ const Backend CPU_BACKEND = {
     .computes = true,
     .start = start,
     .prepare = prepare,
+    .resize = resize,
     .release = release,
     .workspace = workspace,
     .place = place,

@@ -15,7 +15,8 @@ static void push_row(lua_State *L, int rank, const int8_t *row)
     }
 }
 
-/* core.factors(graph, "%3") -> kinds by number of the factor, factors of the result's dims, of each input's */
+/* core.factors(graph, "%3") -> kinds by number of the factor, factors of the result's dims, of each
+ * input's */
 static int graph_factors(lua_State *L)
 {
     const Graph *g = tensor_graph_check(L)->graph;

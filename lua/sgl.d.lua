@@ -1481,6 +1481,7 @@ function sgl.Compiled:close() end
 ---@field max_recaptures? integer more than that is an error that says what changed (default 64)
 ---@field inputs? table a sgl.spec for each argument that has symbolic sizes
 ---@field dynamic? boolean a dim becomes symbolic at its second size (default false)
+---@field batch? table the dim that counts samples, by the name of an argument
 
 ---Makes a function one program for each signature of its arguments. It is called once for each to record what it does, and again when a Lua value that it read has changed. Numbers in the arguments are run-time inputs, tensors from outside are state.
 ---@param fn function the step: tensors, numbers and tables of them in and out

@@ -115,6 +115,26 @@ function names.of(held, tensors, arguments)
   return out
 end
 
+--- The paths of the modules that were called, for a list of { module, number of the call around it }:
+--- below that one, whose path is "" if it was called in no other.
+function names.paths(calls)
+  local paths, below = {}, {}
+  local function found(outer)
+    local list = {}
+    for _, entry in ipairs(holders[outer].entries(outer)) do
+      list[entry[2]] = list[entry[2]] or entry[1]
+    end
+    return list
+  end
+  for i, made in ipairs(calls) do
+    local outer = calls[made[2]] and calls[made[2]][1]
+    if outer then below[outer] = below[outer] or found(outer) end
+    local name, path = outer and below[outer][made[1]], paths[made[2]]
+    paths[i] = not name and "" or path == "" and name or path .. "." .. name
+  end
+  return paths
+end
+
 --- Copies values by name into the tensors of a state dict. With `strict` the names must be the
 --- same on both sides.
 function names.load(own, dict, strict, describe)

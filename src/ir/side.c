@@ -4,7 +4,6 @@
  */
 #include "ir/side.h"
 #include <string.h>
-#include "ir/text.h"
 
 typedef struct Note {
     uint32_t node;
@@ -100,14 +99,10 @@ static void print_note(const Note *note, int32_t number, Str *out)
     base_str_put(out, "]\n");
 }
 
-void ir_side_print(const Graph *g, Str *out)
+void ir_side_print(const Graph *g, const int32_t *number, Str *out)
 {
-    int32_t *number = base_mem_alloc(((size_t)g->nodes.n + 1) * sizeof *number);
-    bool numbered = number && ir_text_numbers(g, number) >= 0;
-    if (!numbered) out->failed = true;
-    for (int i = 0; numbered && g->side && i < g->side->notes.n; i++) {
+    for (int i = 0; g->side && i < g->side->notes.n; i++) {
         const Note *note = &g->side->notes.at[i];
         if (number[note->node] >= 0) print_note(note, number[note->node], out);
     }
-    base_mem_free(number);
 }

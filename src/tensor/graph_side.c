@@ -2,6 +2,7 @@
  */
 #include "ir/factor.h"
 #include "ir/side.h"
+#include "ir/text.h"
 #include "tensor/graph.h"
 #include "tensor/room.h"
 
@@ -60,9 +61,11 @@ static int graph_note(lua_State *L)
 static int graph_notes(lua_State *L)
 {
     const Graph *g = tensor_graph_check(L)->graph;
+    int32_t *number = bind_scratch(L, (size_t)g->nodes.n + 1, sizeof *number);
     Str *s = bind_text(L);
     base_err_clear(&g->cx->err);
-    ir_side_print(g, s);
+    if (ir_text_numbers(g, number) < 0) return bind_throw(L, bind_of(L));
+    ir_side_print(g, number, s);
     return bind_text_push(L, s);
 }
 

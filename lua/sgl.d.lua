@@ -1818,11 +1818,12 @@ function sgl.nn.Module:state_dict() end
 
 ---@class sgl.nn.Module.load_state_dict.Options
 ---@field strict? boolean names must be the same on both sides (default true)
+---@field from? string 'pytorch': lists in the names count from 0
 
 ---Copies values by name into parameters and buffers.
 ---@param dict table name -> tensor, as state_dict or sgl.load gives
 ---@param o? sgl.nn.Module.load_state_dict.Options
----@return self # the module
+---@return self # the module; names that were missing and that were unexpected, as lists
 function sgl.nn.Module:load_state_dict(dict, o) end
 
 ---A new class of modules. The constructor receives the object and then the arguments of the call; fields that are tensors or modules are registered. Define Class:forward(...).

@@ -210,7 +210,7 @@ api.method(Compiled, "load_state_dict", {
   returns = "the compiled function",
   errors = "no call yet; a missing or unexpected name (strict), a shape or dtype that differs",
 }, function(self, dict, o)
-  names.load(state_dict(self, "load_state_dict"), dict, o.strict, api.describe)
+  names.load(state_dict(self, "load_state_dict"), dict, o.strict, nil, api.describe)
   return self
 end)
 

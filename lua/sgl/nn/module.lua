@@ -194,12 +194,12 @@ end)
 method("load_state_dict", {
   doc = "Copies values by name into parameters and buffers.",
   args = { { "dict", "table", "name -> tensor, as state_dict or sgl.load gives" } },
-  opts = { { "strict", "boolean", true, "names must be the same on both sides" } },
-  returns = "the module",
+  opts = { { "strict", "boolean", true, "names must be the same on both sides" },
+           { "from", "string", nil, "'pytorch': lists in the names count from 0" } },
+  returns = "the module; names that were missing and that were unexpected, as lists",
   errors = "a missing or unexpected name (strict), a shape or dtype that differs",
 }, function(self, dict, o)
-  names.load(self:state_dict(), dict, o.strict, api.describe)
-  return self
+  return self, names.load(self:state_dict(), dict, o.strict, o.from, api.describe)
 end)
 
 local function describe(self, indent)

@@ -7,7 +7,7 @@
  *   same     dim by dim, on all inputs
  *   fresh    only the result has dims
  *   grow     dim by dim; a dim of size 1 that is repeated is new
- *   groups   per run of dims with equal product, the outermost of each; in units, where sizes differ
+ *   groups   per run of dims with equal product, the outermost of each; in units if sizes differ
  *   permute  dim i of the result is dim dims[i] of the input
  *   touch    dim by dim, but for dims in the op's list or of another size
  *   less     the result lacks the dims in the op's list

@@ -7,7 +7,6 @@
  */
 #include <string.h>
 #include "ir/attr.h"
-#include "ir/mark.h"
 #include "ir/side.h"
 
 Graph *ir_graph_new(Ctx *cx)
@@ -37,7 +36,8 @@ void ir_graph_free(Graph *g)
         for (int i = 0; i < g->blocks.n; i++) ir_graph_free(g->blocks.at[i]);
         vec_free(&g->blocks);
         ir_side_free(g->side);
-        ir_marks_free(g);
+        vec_free(&g->losses);
+        vec_free(&g->grads);
         base_arena_free(&g->arena);
         base_map_free(&g->index);
         vec_free(&g->nodes);

@@ -38,11 +38,11 @@ typedef struct GraphInput {
     int batch;               /* the dim that counts samples, from 1; 0: unknown (mark.h) */
 } GraphInput;
 typedef struct GraphOutput { Node *node; const char *name; } GraphOutput;
-/* The last effect of a channel, whose chain runs like an output. Effects of one channel happen in the
- * order of their chain; those of two are not ordered. */
+/* The last effect of a channel, whose chain runs like an output. Effects of one channel happen in
+ * the order of their chain; those of two are not ordered. */
 typedef struct GraphEffect { const char *channel; Node *last; } GraphEffect;
 #define IR_HOST "host"       /* the channel of prints and asserts */
-typedef struct GraphGrad { Node *value, *of; } GraphGrad;     /* a gradient, and of what (mark.h) */
+typedef struct GraphGrad { Node *value, *of; } GraphGrad;     /* a gradient, and of what */
 typedef struct GraphAssign { int input; Node *value; } GraphAssign;  /* set at the end of a run */
 
 /* A composite: a named region around primitives, for exporters, hand kernels and pictures.

@@ -79,12 +79,6 @@ int ir_marks_carry(Graph *to, const Graph *from, Node *const *made)
     return status;
 }
 
-void ir_marks_free(Graph *g)
-{
-    vec_free(&g->losses);
-    vec_free(&g->grads);
-}
-
 static bool belongs(const Graph *g, const Node *n)
 {
     return n && n->graph == g && n->id < (uint32_t)g->nodes.n && g->nodes.at[n->id] == n;

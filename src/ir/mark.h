@@ -22,6 +22,5 @@ int ir_mark_module(Graph *g, const char *path);
 int ir_region_module(Graph *g, uint32_t region, const char *path);    /* of one that is there */
 /* Those of `from` whose nodes were made, by id. */
 int ir_marks_carry(Graph *to, const Graph *from, Node *const *made);
-void ir_marks_free(Graph *g);
 bool ir_marks_hold(const Graph *g);                    /* the rule of the verifier */
 #endif

@@ -91,18 +91,13 @@ int ir_side_find(const char *kind)
     return -1;
 }
 
-static void print_note(const Note *note, int32_t number, Str *out)
-{
-    base_str_fmt(out, "side %%%d %s [", number, ROWS[note->kind].name);
-    for (int k = 0; k < note->count; k++)
-        base_str_fmt(out, k ? ", %lld" : "%lld", (long long)note->words[k]);
-    base_str_put(out, "]\n");
-}
+int ir_side_count(const Graph *g) { return g->side ? g->side->notes.n : 0; }
 
-void ir_side_print(const Graph *g, const int32_t *number, Str *out)
+const char *ir_side_at(const Graph *g, int i, uint32_t *node, int *count, const int64_t **words)
 {
-    for (int i = 0; g->side && i < g->side->notes.n; i++) {
-        const Note *note = &g->side->notes.at[i];
-        if (number[note->node] >= 0) print_note(note, number[note->node], out);
-    }
+    const Note *note = &g->side->notes.at[i];
+    *node = note->node;
+    *count = note->count;
+    *words = note->words;
+    return ROWS[note->kind].name;
 }

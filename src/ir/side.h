@@ -22,7 +22,10 @@ const int64_t *ir_side_get(const Node *n, SideKind kind, int *count);
 int ir_side_carry(Graph *to, const Graph *from, Node *const *made);
 void ir_side_free(Side *s);
 int ir_side_find(const char *kind);                    /* SideKind, or -1 */
-/* "side %3 placement [1, 2]" a line, by numbers of the text (ir_text_numbers); nodes that it leaves
- * out are not there. */
-void ir_side_print(const Graph *g, const int32_t *number, Str *out);
+/* All notes, in the order in which they came: kind, node and words of the i-th. */
+int ir_side_count(const Graph *g);
+const char *ir_side_at(const Graph *g, int i, uint32_t *node, int *count, const int64_t **words);
+/* side_text.c: "side %3 placement [1, 2]" a line, by numbers of the text; those that it
+ * leaves out are not there. */
+void ir_side_print(const Graph *g, Str *out);
 #endif

@@ -8,7 +8,7 @@
  *     output %0 ""
  *   end
  *   region @1 "gelu" in @0 module "1.act" # …     composites; @0 is the graph; the module's path
- *   input %0 arg "x" f32[batch, 3] batch 1 @1 # … kind, name, type, dim of samples, region unless @0
+ *   input %0 arg "x" f32[batch, 3] batch 1 @1 # … kind, name, type, samples, region unless @0
  *   %3 = sum(%2) {dims=[2]} : f32[2] @1 # …       nodes in topological order
  *   call @1(%0) = %3                              what a region was called on and gave
  *   output %3 "loss"

@@ -95,7 +95,8 @@ static int joins_reduction(FuseGroup *g, const Node *n, const Read *r)
     const Space *s = &g->maps.space;
     bool small, early = r->stage & STAGE_EACH;
     LoopMode mode = pass_fuse_mode(s->sizes, n, &small);
-    bool turns = g->small && early && pass_fuse_is_row(s->sizes, n); /* a short row may still be a tile */
+    bool turns =
+        g->small && early && pass_fuse_is_row(s->sizes, n); /* a short row may still be a tile */
     bool fits =
         g->mode == LOOP_ROW ? small || mode == LOOP_ROW : turns || (mode == g->mode && !early);
     if (!fits || pass_space_on_reduced(s, r->at) || !pass_space_covers(s, n, r->at) ||
@@ -155,7 +156,8 @@ int pass_fuse_make_rows(Fuse *f, Node *n)
 {
     const FuseNode *of = &f->of[n->id];
     int rc = 1;
-    for (const Read *r = of->reads; r != NULL && of->row != 0 && of->row != ROW_MIXED && rc >= 0; r = r->next) {
+    for (const Read *r = of->reads; r != NULL && of->row != 0 && of->row != ROW_MIXED && rc >= 0;
+         r = r->next) {
         FuseGroup *g = &f->groups.at[pass_fuse_group(f, r->group)];
         if (r->at != NULL && g->mode == LOOP_MAP && has_room(g)) rc = becomes_row(g, n, r, of->row);
     }

@@ -2,7 +2,6 @@
  */
 #include "ir/factor.h"
 #include "ir/side.h"
-#include "ir/text.h"
 #include "tensor/graph.h"
 #include "tensor/room.h"
 
@@ -16,7 +15,8 @@ static void push_row(lua_State *L, int rank, const int8_t *row)
     }
 }
 
-/* core.factors(graph, "%3") -> kinds by number of the factor, factors of the result's dims, of each input's */
+/* core.factors(graph, "%3") -> kinds by number of the factor, factors of the result's dims, of each
+ * input's */
 static int graph_factors(lua_State *L)
 {
     const Graph *g = tensor_graph_check(L)->graph;
@@ -61,11 +61,9 @@ static int graph_note(lua_State *L)
 static int graph_notes(lua_State *L)
 {
     const Graph *g = tensor_graph_check(L)->graph;
-    int32_t *number = bind_scratch(L, (size_t)g->nodes.n + 1, sizeof *number);
     Str *s = bind_text(L);
     base_err_clear(&g->cx->err);
-    if (ir_text_numbers(g, number) < 0) return bind_throw(L, bind_of(L));
-    ir_side_print(g, number, s);
+    ir_side_print(g, s);
     return bind_text_push(L, s);
 }
 

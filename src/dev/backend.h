@@ -16,6 +16,7 @@
 /* One run of a program. */
 typedef struct DevRun {
     const StepVec *steps;
+    const Schedule *plan;            /* of the buffers: how large, how long they matter */
     void *const *buffers;            /* by number: where the buffer is in the device's memory */
     int (*step)(void *arg, int i);   /* gives the device step i, or does what is no backend's */
     void *arg;

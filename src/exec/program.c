@@ -434,7 +434,7 @@ static int run_all(Program *p)
     const Backend *backend = p->device->backend;
     Watched w = {.p = p, .hooks = hooks_of(p->cx), .told = obs_wanted(p->cx, OBS_step_end)};
     int code = SGL_OK;
-    w.run = (DevRun){&p->steps, p->buffers, run_step, &w};
+    w.run = (DevRun){&p->steps, p->schedule, p->buffers, run_step, &w};
     if (backend->run_program) code = backend->run_program(p->device, p->state, &w.run);
     else
         for (int i = 0; i < p->steps.n && code >= 0; i++) code = run_step(&w, i);

@@ -58,7 +58,7 @@ typedef TileFn *const PairTable[PAIR_FIRSTS][PAIR_SECONDS][FORM_COUNT - 1][2];
 struct TileOps {
     const TileRow *op[REG_COUNT];                                  /* [type of operands][op] */
     const PairTable *pair;
-    TileFn *cast[REG_COUNT][DT_COUNT];
+    TileFn *const *cast[REG_COUNT];                                 /* [from][dtype] */
     TileFn *round[DT_COUNT];                 /* f32 register to the nearest of dtype, in place */
     TileFn *widen[DT_COUNT], *narrow[DT_COUNT];                    /* memory f16, bf16 and f32 */
     /* Elements of 1 << size bytes; strides in elements. */

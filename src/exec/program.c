@@ -8,6 +8,7 @@
  */
 #include <string.h>
 #include "base/clock.h"
+#include "exec/flight.h"
 #include "exec/program_type.h"
 #include "exec/slot.h"
 #include "exec/tell.h"
@@ -94,9 +95,14 @@ static int lower(Program *p)
     int code = SGL_OK;
     for (int i = 0; i < s->groups.n && code == SGL_OK; i++) {
         int first = p->steps.n;
-        code = kern_lower(s, i, &p->arena, &p->steps);
+        code = exec_flight_wait(s, i, &p->steps);
+        if (code == SGL_OK) code = exec_flight_begin(s, i, &p->steps);
+        if (code == SGL_OK) code = kern_lower(s, i, &p->arena, &p->steps);
+        if (code == SGL_OK) code = exec_flight_end(s, i, first, &p->steps);
         if (code == SGL_OK) exec_group_tell(p, i, first);
     }
+    if (code == SGL_OK) code = exec_flight_wait(s, s->groups.n, &p->steps);
+    if (code == SGL_ENOMEM) code = out_of_memory(p);
     if (code == SGL_OK) code = add_copies(p);
     return code == SGL_OK ? kern_share(p->cx, &p->steps, &p->info.bodies) : code;
 }
@@ -242,6 +248,7 @@ Program *exec_compile_part(Graph *g)
     p->cx = cx;
     p->device = device;
     p->where = dev_memory(device);
+    cx->streams = device->backend->streams;
     p->schedule = schedule(g, &p->info, &key);
     if (!p->schedule || lower(p) < 0 || allocate(p) < 0 || prepare(p) < 0) {
         exec_program_free(p);
@@ -403,15 +410,34 @@ typedef struct Watched {
     bool told; /* somebody wants to hear of steps */
 } Watched;
 
+static int give_call(Program *p, const Step *step)
+{
+    return exec_calls_run(p->calls, (int)(step - p->steps.at), p->buffers);
+}
+
+static int give_record(Program *p, const Step *step)
+{
+    return p->device->backend->record(p->device, step->stream, step->event);
+}
+
+static int give_wait(Program *p, const Step *step)
+{
+    return p->device->backend->wait(p->device, step->stream, step->event);
+}
+
 /* An error inside a block has its position already. */
 static int give_step(const Watched *w, int i)
 {
+    static int (*const OWN[STEP_KINDS])(Program *p, const Step *step) = {
+        [STEP_CALL] = give_call,
+        [STEP_RECORD] = give_record,
+        [STEP_WAIT] = give_wait,
+    };
     Program *p = w->p;
     const Step *step = &p->steps.at[i];
     if (exec_interrupted(p->cx, step->node) < 0) return SGL_EINTR;
-    int code = step->kind == STEP_CALL
-                   ? exec_calls_run(p->calls, i, p->buffers)
-                   : p->device->backend->run(p->device, p->state, &w->run, i);
+    int code = OWN[step->kind] ? OWN[step->kind](p, step)
+                               : p->device->backend->run(p->device, p->state, &w->run, i);
     if (code < 0) dev_blame(p->cx, step->node);
     return code;
 }

@@ -24,7 +24,7 @@ local USAGE = "usage: sgl breaks [--picture FOLDER] SCRIPT [ARGUMENTS]"
 -- Prints the reports of a script's compiled functions, and draws into a folder if one is given.
 -- Returns how many breaks there are, and why one could not be drawn.
 local function print_reports(folder)
-  local coverage = require "sgl.coverage"
+  local coverage = require "sgl.breaks.coverage"
   local count, taken, failure = 0, {}, nil
   for _, compiled in ipairs(coverage.all()) do
     local report = coverage.report(compiled)

@@ -11,7 +11,7 @@
 local api = require "sgl.api"
 local breaks = require "sgl.breaks"
 local core = require "sgl.core"
-local coverage = require "sgl.coverage"
+local coverage = require "sgl.breaks.coverage"
 local dynamic = require "sgl.dynamic"
 local events = require "sgl.emit"
 local guards = require "sgl.guards"

@@ -6,13 +6,14 @@
  */
 #include <string.h>
 #include "exec/tell.h"
+#include "tensor/args.h"
 #include "tensor/cache.h"
-#include "capture/capture.h"
+#include "capture/room.h"
 #include "tensor/dim.h"
 #include "bind/events.h"
 #include "tensor/graph.h"
 #include "tensor/number.h"
-#include "tensor/origin.h"
+#include "tensor/grad_flow.h"
 
 typedef struct Prog {
     Owned owned;
@@ -64,7 +65,7 @@ static void prog_end(Owned *o)
     base_mem_free(p->out);
     base_mem_free(p->result);
     tensor_origin_unref(p->origin);
-    tensor_flow_unref(p->flow);
+    tensor_flow_free(p->flow);
     *p = (Prog){.owned = p->owned};
 }
 
@@ -216,8 +217,7 @@ static void fill_inputs(lua_State *L, Host *h, Prog *p)
 {
     for (int i = 0; i < p->nargs; i++) {
         bool number = lua_rawgeti(L, 2, i + 1) == LUA_TNUMBER;
-        p->in[i] =
-            number ? number_storage(L, h, p) : dev_storage_ref(tensor_at(L, h, -1)->storage);
+        p->in[i] = number ? number_storage(L, h, p) : dev_storage_ref(tensor_at(L, h, -1)->storage);
         lua_pop(L, 1);
         if (!p->in[i]) bind_throw(L, h);
     }
@@ -228,7 +228,7 @@ static void fill_inputs(lua_State *L, Host *h, Prog *p)
             i == p->rng ? tensor_rng_next(h, p->draws) : dev_storage_ref(p->state[i]->storage);
         if (!p->in[i]) bind_throw(L, h);
     }
-    if (p->rng < 0) h->rng_counter += p->draws; /* of control nodes that draw nothing */
+    if (p->rng < 0) tensor_rng_skip(h, p->draws); /* of control nodes that draw nothing */
 }
 
 /* Tensors that were passed get the values that the step gave them. */
@@ -268,7 +268,7 @@ static void take_outputs(lua_State *L, Host *h, Prog *p)
         tensor_set(p->result[k], p->out[k]);
         p->out[k] = NULL;
     }
-    tensor_origin_end(p->origin, p->state, p->result);
+    tensor_flow_end(p->flow, p->origin, p->state, p->result);
     tensor_origin_unref(p->origin);
     p->origin = NULL;
 }
@@ -280,7 +280,7 @@ static int prog_run(lua_State *L)
     Prog *p = prog_open(L);
     lua_settop(L, 2);
     check_idle(L, p, "run");
-    if (h->capture)
+    if (tensor_recording(h))
         return bind_raise(L, SGL_ESTATE, NULL, "a program cannot run inside another capture");
     release(p->in, p->nin);
     check_arity(L, p);
@@ -288,23 +288,23 @@ static int prog_run(lua_State *L)
     realise_inputs(L, h, p);
     push_results(L, h, p);
     tensor_origin_unref(p->origin);
-    if (tensor_origin_begin(h, p->flow, p->state, &p->origin) < 0) return bind_throw(L, h);
+    if (tensor_flow_begin(h, p->flow, p->state, &p->origin) < 0) return bind_throw(L, h);
     fill_inputs(L, h, p);
     if (p->dynamic && !capture_dynamic_entry(h, p->dynamic, p->in)) {
         release(p->in, p->nin);
         return bind_throw(L, h);
     }
     prog_ready(L, h, p);
-    h->running = L;
+    tensor_runs(L, h);
     p->running = true;
-    exec_cache_run_begin(h->cache);
+    exec_cache_run_begin(tensor_programs(h));
     int status = exec_run(p->program, p->in, p->out);
-    exec_cache_run_end(h->cache);
+    exec_cache_run_end(tensor_programs(h));
     p->running = false;
     release(p->in, p->nin);
     if (status < 0) return bind_throw(L, h);
     take_outputs(L, h, p);
-    tensor_trace_idle(h);
+    tensor_pending_idle(h);
     tensor_hint_memory(L, h);
     bind_events_flush(L, h);
     return 1;
@@ -514,8 +514,11 @@ static Prog *prog_new(lua_State *L, Host *h, const Capture *c)
 {
     const Graph *g = c->trace.graph;
     Prog *p = lua_newuserdatauv(L, sizeof *p, 1);
-    *p = (Prog){
-        .cache = h->cache, .nargs = c->nargs, .nin = g->inputs.n, .nout = g->outputs.n, .rng = -1};
+    *p = (Prog){.cache = tensor_programs(h),
+                .nargs = c->nargs,
+                .nin = g->inputs.n,
+                .nout = g->outputs.n,
+                .rng = -1};
     capture_program_class(L);
     lua_setmetatable(L, -2);
     bind_own(h, &p->owned, prog_end);
@@ -579,8 +582,9 @@ int capture_program_push(lua_State *L, Host *h, Capture *c, int states)
     for (int i = 0; i < c->checks.n; i++)
         if (!vec_push(&p->checks, c->checks.at[i]))
             bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
-    if (c->classed) p->number = base_mem_zero((size_t)c->nargs + 1, 1);
-    if (c->classed && !p->number) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
+    if (c->assumed.classed) p->number = base_mem_zero((size_t)c->nargs + 1, 1);
+    if (c->assumed.classed && !p->number)
+        bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
     for (int i = 0; p->number && i < c->nargs; i++) p->number[i] = (uint8_t)c->args[i].number;
     if (c->rng) p->rng = (int)ir_attr_int(c->rng, 0);
     p->draws = c->draws;
@@ -590,7 +594,7 @@ int capture_program_push(lua_State *L, Host *h, Capture *c, int states)
     c->trace.graph = NULL;
     base_err_clear(&h->cx->err);
     if (ir_graph_symbolic(g)) {
-        p->dynamic = capture_dynamic_new(h, g, &c->sizes);
+        p->dynamic = capture_dynamic_new(h, g, &c->assumed.sizes);
         return p->dynamic ? 1 : bind_throw(L, h);
     }
     p->entry = entry_of(h, g);

@@ -232,7 +232,7 @@ static int run(Device *d, void *state, const DevRun *r, int i)
     void *const *buffers = r->buffers;
     Pool *pool = NULL;
     if (s->kind == STEP_COPY) {
-        memcpy(buffers[s->args[1]], buffers[s->args[0]], s->bytes);
+        memcpy(buffers[s->args[1]], buffers[s->args[0]], (size_t)s->bytes);
         return SGL_OK;
     }
     if (st->step[i].parallel) {

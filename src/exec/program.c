@@ -45,14 +45,15 @@ static int out_of_memory(Program *p)
 static int add_copy(Program *p, int from, int to, const Node *n)
 {
     const Schedule *s = p->schedule;
-    size_t bytes = (size_t)ir_count(n) * DTYPES[n->dtype].bytes;
-    if (from == to || bytes == 0) return SGL_OK;
+    Num bytes = ir_num_mul(p->cx, pass_count(n), (Num)DTYPES[n->dtype].bytes);
+    if (from == to || pass_is_empty(s->sizes, n)) return SGL_OK;
     int *args = base_arena_alloc(&p->arena, 2 * sizeof *args);
     if (!args) return out_of_memory(p);
     args[0] = from, args[1] = to;
     Step copy = {.kind = STEP_COPY, .nargs = 2, .args = args, .bytes = bytes, .node = n};
-    if (s->buffers.at[from].bytes < bytes || s->buffers.at[to].bytes < bytes)
-        return base_fail(p->cx, SGL_EINTERN, "copy of %zu bytes between smaller buffers", bytes);
+    size_t now = (size_t)pass_size_guess(s->sizes, bytes);
+    if (s->buffers.at[from].bytes < now || s->buffers.at[to].bytes < now)
+        return base_fail(p->cx, SGL_EINTERN, "copy of %zu bytes between smaller buffers", now);
     return vec_push(&p->steps, copy) ? SGL_OK : out_of_memory(p);
 }
 
@@ -216,7 +217,7 @@ static Schedule *schedule(Graph *g, ProgramInfo *info, Str *key)
     Schedule *s = wanted ? exec_warm_load(g, key, &hooks, &info->passes) : NULL;
     info->cache = s ? "disk" : "none";
     if (s || !wanted) base_str_free(key);
-    return s ? s : pass_run(g, NULL, &info->passes, hooks.pass, hooks.arg);
+    return s ? s : pass_run(g, NULL, NULL, &info->passes, hooks.pass, hooks.arg);
 }
 
 /* The backend's part, and the blocks. The workspace is taken here, so that a job that does not fit

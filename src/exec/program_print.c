@@ -98,7 +98,7 @@ void exec_step_print(const Program *p, int step, Str *out)
     } else if (s->kind == STEP_CALL) {
         print_call(p, step, out);
     } else if (s->kind == STEP_COPY) {
-        base_str_fmt(out, " b%d to b%d, %zu bytes", s->args[0], s->args[1], s->bytes);
+        base_str_fmt(out, " b%d to b%d, %lld bytes", s->args[0], s->args[1], (long long)s->bytes);
     } else if (s->kind == STEP_RECORD || s->kind == STEP_WAIT) {
         base_str_fmt(out, " event %d, stream %d", s->event, s->stream);
     } else {

@@ -2,7 +2,8 @@
  *
  * The index space is `nvar` variables. The first `nouter` are walked point by point in row-major
  * order; the others, linearised row-major, are the lanes and are cut into tiles. Every memory
- * access is affine in the variables, with guards for padding.
+ * access is affine in the variables, with guards for padding. Extents and accesses are Nums: those
+ * that a run decides are filled in before it (exec/sizes.h), so executors meet plain numbers.
  *
  *   mode   outer       lanes      instructions before `post`       from `post` on
  *   MAP    none        all        once a tile                      (none)
@@ -73,7 +74,7 @@ typedef struct Access {
 typedef struct Kernel {
     KernMode mode;
     int nvar, nouter;
-    int64_t extent[SPACE_MAX_VARS];
+    Num extent[SPACE_MAX_VARS];
     int ninst, post;
     const KernInst *inst;
     int naccess;

@@ -61,7 +61,7 @@ static void push_op(lua_State *L, const OpInfo *op)
     lua_setfield(L, -2, "inputs");
     push_classes(L, op->types);
     lua_setfield(L, -2, "types");
-    lua_pushboolean(L, op->grad != NULL);
+    lua_pushboolean(L, op->flows);
     lua_setfield(L, -2, "differentiable");
 }
 

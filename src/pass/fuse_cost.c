@@ -54,19 +54,24 @@ static bool is_buffer(const Node *n)
 }
 
 /* Constants and loads are neutral; reductions too long for a tile, or over columns, are not. */
-static void join_rows(FuseNode *to, int row)
+static void join_rows(FuseNode *to, Num row)
 {
     if (row != 0) to->row = to->row == 0 || to->row == row ? row : ROW_MIXED;
+}
+
+static int64_t guessed_count(const Fuse *f, const Node *n)
+{
+    return pass_size_guess(f->sizes, pass_count(n));
 }
 
 /* What reading x costs its user. A costly value with several users will hardly be computed for
  * each, so to them it is a load. One smaller than its user stays in cache, and is at worst one
  * operation: were it more, it would be kept. */
-static void cost_input(const FuseNode *of, const Node *n, const Node *x, FuseNode *to)
+static void cost_input(const Fuse *f, const Node *n, const Node *x, FuseNode *to)
 {
-    const FuseNode *in = &of[x->id];
+    const FuseNode *in = &f->of[x->id];
     bool kept = in->users > 1 && in->ops + in->loads > COST_KEPT;
-    if (ir_count(x) < ir_count(n)) {
+    if (guessed_count(f, x) < guessed_count(f, n)) {
         to->ops += in->ops > 0 ? COST_OP : 0;
         return;
     }
@@ -75,18 +80,18 @@ static void cost_input(const FuseNode *of, const Node *n, const Node *x, FuseNod
     to->loads += kept ? COST_LOAD : in->loads;
 }
 
-static void cost_node(FuseNode *of, const Node *n)
+static void cost_node(const Fuse *f, const Node *n)
 {
-    FuseNode *to = &of[n->id];
+    FuseNode *to = &f->of[n->id];
     if (ir_op(n)->family == FAM_reduce)
-        to->row = pass_fuse_is_row(n) ? (int)pass_reduce_length(n) : ROW_MIXED;
+        to->row = pass_fuse_is_row(f->sizes, n) ? pass_reduce_length(n) : ROW_MIXED;
     if (is_buffer(n)) {
         to->loads = COST_LOAD;
         return;
     }
     to->ops = own_cost(n);
     for (int i = 0; i < n->nin && n->op != OP_rand; i++)
-        if (i == 0 || n->in[i] != n->in[i - 1]) cost_input(of, n, n->in[i], to);
+        if (i == 0 || n->in[i] != n->in[i - 1]) cost_input(f, n, n->in[i], to);
     if (to->ops > COST_MAX) to->ops = COST_MAX;
     if (to->loads > COST_MAX) to->loads = COST_MAX;
 }
@@ -98,7 +103,7 @@ void pass_fuse_costs(Fuse *f)
         for (int k = 0; k < n->nin; k++)
             f->of[n->in[k]->id].users += k == 0 || n->in[k] != n->in[k - 1];
     }
-    for (int i = 0; i < f->graph->nodes.n; i++) cost_node(f->of, f->graph->nodes.at[i]);
+    for (int i = 0; i < f->graph->nodes.n; i++) cost_node(f, f->graph->nodes.at[i]);
 }
 
 /* How often the value is computed for this read. Row kernels compute what does not change along
@@ -107,7 +112,8 @@ static double evaluations(const Fuse *f, const Read *r)
 {
     const FuseGroup *g = &f->groups.at[pass_fuse_group(f, r->group)];
     const Space *s = &g->maps.space;
-    double kept = (double)pass_space_count(s, false), row = (double)pass_space_count(s, true);
+    double kept = (double)pass_size_guess(f->sizes, pass_space_count(s, false));
+    double row = (double)pass_size_guess(f->sizes, pass_space_count(s, true));
     bool each = g->mode == LOOP_MAP || pass_space_on_reduced(s, r->at) ||
                 (g->mode == LOOP_COL && (r->stage & STAGE_EACH));
     return each ? kept * row : kept;
@@ -121,7 +127,7 @@ static bool is_hosted(const Fuse *f, const Node *n, const Read *r)
 bool pass_fuse_recompute(const Fuse *f, const Node *n)
 {
     const FuseNode *of = &f->of[n->id];
-    double count = (double)ir_count(n), times = 0, each = of->ops + of->loads;
+    double count = (double)guessed_count(f, n), times = 0, each = of->ops + of->loads;
     double load = COST_LOAD * (double)DTYPES[n->dtype].bytes / 4;
     double store = COST_STORE * (double)DTYPES[n->dtype].bytes / 4;
     bool repeats = true, hosted = false;

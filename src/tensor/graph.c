@@ -220,7 +220,7 @@ static int graph_pass(lua_State *L)
     GraphBox *b = tensor_graph_new(L, h);
     Graph *copy = tensor_copy_whole(g);
     PassTimes times = {0};
-    Schedule *s = copy ? pass_run(copy, name, &times, NULL, NULL) : NULL;
+    Schedule *s = copy ? pass_run(copy, NULL, name, &times, NULL, NULL) : NULL;
     if (!s) return bind_throw(L, h);
     b->graph = tensor_copy_whole(s->graph);
     pass_schedule_free(s);

@@ -3,10 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "exec/program.h"
+#include "tensor/args.h"
 #include "tensor/debug.h"
 #include "bind/events.h"
 #include "ir/bind.h"
 #include "tensor/graph.h"
+#include "tensor/room.h"
 #include "ir/eval.h"
 
 /* Arrays of the reference interpreter, freed by Lua also when an error passes through. */
@@ -205,7 +207,7 @@ static int graph_run(lua_State *L)
         lua_rawseti(L, -2, i + 1);
     }
     base_err_clear(&h->cx->err);
-    h->running = L;
+    room_of(h)->running = L;
     Graph *copy = tensor_copy_whole(g);
     once->program = copy ? tensor_compile(h, copy) : NULL;
     if (!once->program || exec_run(once->program, in, out) < 0) return bind_throw(L, h);

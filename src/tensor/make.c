@@ -9,6 +9,7 @@
 #include "tensor/args.h"
 #include "tensor/number.h"
 #include "tensor/ops.h"
+#include "tensor/room.h"
 #include "ir/build.h"
 
 /* Where a walk is: indices of the tables it is in. */
@@ -176,7 +177,7 @@ static int make_number(lua_State *L, Host *h, const Tensor *number)
 static int push_data(lua_State *L, Host *h)
 {
     int data = lua_gettop(L);
-    if (!h->capture) return 1;
+    if (!tensor_recording(h)) return 1;
     Trace *tr = tensor_trace(L, h);
     Node *n = tensor_node(L, h, data, "tensor");
     push_node(L, h, tr, ir_reshape(n, n->rank, n->dims));
@@ -274,7 +275,7 @@ static int make_full(lua_State *L)
         return bind_raise(L, SGL_EARG, NULL, "full: the value must be a number, got %s",
                           bind_kind(L, 2));
     double v = lua_isboolean(L, 2) ? lua_toboolean(L, 2) : lua_tonumber(L, 2);
-    if (!h->capture && DTYPES[dtype].class == CLASS_FLOAT) {
+    if (!tensor_recording(h) && DTYPES[dtype].class == CLASS_FLOAT) {
         fill_same(tensor_make(L, h, dtype, rank, dims)->storage, v);
         return 1;
     }

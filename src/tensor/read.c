@@ -1,8 +1,15 @@
-/* read.c: values of tensors back in Lua. Reading runs what is pending.
+/* read.c: values of tensors back in Lua, which runs what is pending; the end of a tensor.
  */
 #include <string.h>
 #include "bind/events.h"
-#include "tensor/tensor.h"
+#include "tensor/args.h"
+#include "tensor/room.h"
+
+Storage *tensor_value(lua_State *L, Host *h, int arg, const char *what)
+{
+    Recorder *r = tensor_recorder(h);
+    return r->ops->read(L, r, arg, tensor_check(L, h, arg, what), what);
+}
 
 const void *tensor_host(lua_State *L, Host *h, const Storage *s)
 {
@@ -84,7 +91,21 @@ static int read_realize(lua_State *L)
     return 1;
 }
 
+/* t:close(), once; leaving the scope of a <close> variable may follow. */
+static int tensor_close(lua_State *L)
+{
+    Host *h = bind_of(L);
+    Tensor *t = tensor_check(L, h, 1, "close");
+    Recorder *r = tensor_recorder(h);
+    if (!r->ops->made(r, t))
+        return bind_raise(L, SGL_ESTATE, "close it after the step",
+                          "close: not inside sgl.compile, where the tensor was before");
+    bind_disown(&t->owned);
+    t->owned.end(&t->owned);
+    return 0;
+}
+
 const luaL_Reg TENSOR_READ_METHODS[] = {
-    {"item", read_item},       {"tolist", read_list}, {"bytes", read_bytes},
-    {"realize", read_realize}, {NULL, NULL},
+    {"item", read_item},       {"tolist", read_list},   {"bytes", read_bytes},
+    {"realize", read_realize}, {"close", tensor_close}, {NULL, NULL},
 };

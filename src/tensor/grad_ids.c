@@ -1,7 +1,7 @@
-/* ids.c: lists of ids: mostly sorted lists one behind the other, which are merged.
+/* grad_ids.c: lists of ids: mostly sorted lists one behind the other, which are merged.
  */
 #include <string.h>
-#include "tensor/ids.h"
+#include "tensor/grad_ids.h"
 
 enum { FEW_IDS = 64 };
 

@@ -1,15 +1,25 @@
-/* hook.h: capture's view of the virtual machine: each instruction before it runs, calls, returns.
+/* room.h: what the files of watch/ share: the state of a watch, and its parts.
  *
- * The one private thing it relies on is the head of Lua's CallInfo, checked by watch_hook_test.
- * User frames are watched: tensors taken for booleans, keys or values; writes to what was there
- * before; calls whose result would be frozen; and what is read, as guards. Frames of the library
- * are trusted in all but two things: reads and writes of tables that are not its own.
+ * The one private thing of Lua that it relies on is the head of CallInfo, checked by watch_test.
  */
-#ifndef SGL_WATCH_HOOK_H
-#define SGL_WATCH_HOOK_H
+#ifndef SGL_WATCH_ROOM_H
+#define SGL_WATCH_ROOM_H
 #include "tensor/break.h"
-#include "watch/guard.h"
+#include "tensor/recorder.h"
+#include "watch/opcode.h"
 #include "watch/purity.h"
+#include "watch/watch.h"
+
+typedef struct WatchRoom {
+    uint64_t rules; /* counts what `debug` changes of types, modules and the library */
+    bool tested;    /* Lua was found to be laid out as expected */
+    Map purity;     /* C functions whose effects are known, by address */
+} WatchRoom;
+
+static inline WatchRoom *room_of(const Host *h) { return h->room[ROOM_WATCH].state; }
+
+extern const luaL_Reg WATCH_GUARD[];
+void watch_open_raw(lua_State *L, Host *h); /* raw.c: rawset and others, and those of `debug` */
 
 /* The constants of a function, taken from what lua_dump writes. */
 typedef struct Code {
@@ -25,7 +35,7 @@ typedef struct Frame {
     SrcPos tail; /* where the user's tail call that became this frame stands */
 } Frame;
 
-typedef struct Watch {
+struct Watch {
     Host *host;
     Guards *guards;
     const void *registry; /* of the Lua state */
@@ -38,7 +48,7 @@ typedef struct Watch {
     Map fresh;             /* addresses of objects born since it began, with their numbers */
     uint64_t born, since;  /* how many; those before number `since` are older than the block */
     Map internal;          /* tables of the library */
-    Map given;             /* tables that stand for arguments: born inside, but not the step's */
+    Map given;             /* what stands for arguments: born inside, but not the step's */
     Map walked;            /* tables whose keys were counted, and those read with all below */
     Map frame_of, code_of; /* CallInfo: index in frames; first instruction: index in codes */
     VEC(Frame) frames;
@@ -49,16 +59,9 @@ typedef struct Watch {
     const void *unwinding;    /* CallInfo of what raises an error: handlers run above it */
     const void *last;         /* CallInfo of the last frame looked up, and its index */
     int last_frame;
-} Watch;
-
-int watch_hook_test(lua_State *L); /* raises unless Lua is laid out as expected */
-void watch_on(lua_State *L, Watch *w, Host *h, Guards *g, bool once);
-void watch_off(lua_State *L, Watch *w); /* may be called again */
-void watch_free(Watch *w);
-bool watch_lost(lua_State *L, const Watch *w);
+};
 
 /* hook_op.c, hook_call.c */
-typedef uint32_t Instruction;
 void watch_hook_op(lua_State *L, lua_Debug *ar, Watch *w, Instruction i);
 void watch_hook_call(lua_State *L, lua_Debug *ar, Watch *w);
 void watch_hook_tables(lua_State *L, lua_Debug *ar, Watch *w, const Frame *f, Purity purity,
@@ -94,10 +97,10 @@ void watch_all(lua_State *L, Watch *w, const Frame *f, int at); /* and of those 
 /* What it breaks to write to the table at `at` under the key on the top (nil: a new one). Unless it
  * is a raw write, __newindex may send it on where the key is absent. */
 Break watch_write(lua_State *L, Watch *w, const Frame *f, int at, bool raw);
-bool watch_given(lua_State *L, const Watch *w, int at); /* stands for an argument? */
+bool watch_given(lua_State *L, const Watch *w, int at); /* a table that stands for an argument? */
 /* Does one of two values stand for an argument, the other being from outside? What stands for an
  * argument is another object than the argument itself. */
 bool watch_stand_in(lua_State *L, const Watch *w, int a, int b);
-/* A computed tensor of this capture, not an input? */
+/* A computed tensor of this step, not an input? */
 const Tensor *watch_computed(lua_State *L, const Watch *w, int at);
 #endif

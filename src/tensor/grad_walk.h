@@ -1,13 +1,13 @@
-/* walk.h: walks back through the pending trace, along the ways that gradients take.
+/* grad_walk.h: walks back through the pending trace, along the ways that gradients take.
  *
  *   walk = tensor_walk_begin(h);  tensor_walk_from(walk, t, …) …;  tensor_walk_run(walk, …);
  *   tensor_walk_meets(walk, w, …) …
  * A walk from leaves that are no results of programs costs nothing. Memory that runs out is told by
  * false, or NULL.
  */
-#ifndef SGL_TENSOR_WALK_H
-#define SGL_TENSOR_WALK_H
-#include "tensor/ids.h"
+#ifndef SGL_TENSOR_GRAD_WALK_H
+#define SGL_TENSOR_GRAD_WALK_H
+#include "tensor/grad_ids.h"
 #include "tensor/trace.h"
 
 typedef struct Walk Walk;
@@ -22,7 +22,6 @@ bool tensor_walk_run(Walk *w, bool whole);
 bool tensor_walk_meets(const Walk *w, const Tensor *t, bool among);
 /* The same of a whole walk, but only behind the results of programs. */
 bool tensor_walk_meets_behind(const Walk *w, const Tensor *t);
-void tensor_walk_free(Host *h);
 
 /* The ids of all tensors that a walk from the node meets, sorted; kept in the trace. */
 typedef struct TraceIds {
@@ -34,5 +33,4 @@ typedef struct TraceIds {
 /* Of a node whose value is known, so that nothing new is bound to what it was computed of. Valid
  * until the next call. */
 const TraceIds *tensor_walk_ids(Host *h, Node *n);
-void tensor_walk_forget(Trace *tr); /* what was kept */
 #endif

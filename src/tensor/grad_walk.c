@@ -1,12 +1,13 @@
-/* walk.c: walks back through the pending trace.
+/* grad_walk.c: walks back through the pending trace.
  *
  * Holds: marks are told from those of walks before by their number, so nothing is cleared. A node
  *        at which one tensor's walk began has the mark `turn`; one that was met on a way, or at
  *        which several began, `turn` + 1.
  */
 #include <string.h>
-#include "tensor/origin.h"
-#include "tensor/walk.h"
+#include "tensor/grad_origin.h"
+#include "tensor/room.h"
+#include "tensor/grad_walk.h"
 
 enum { FEW_ENDS = 8, MOST_KEPT = 1 << 19 };
 
@@ -27,10 +28,13 @@ struct Walk {
     uint64_t older;              /* all tensors with smaller ids may have been met */
 };
 
+static Trace *pending(const Host *h) { return room_of(h)->pending.trace; }
+
 Walk *tensor_walk_begin(Host *h)
 {
-    if (!h->walk) h->walk = base_mem_zero(1, sizeof *h->walk);
-    Walk *w = h->walk;
+    TensorRoom *room = room_of(h);
+    if (!room->walk) room->walk = base_mem_zero(1, sizeof *room->walk);
+    Walk *w = room->walk;
     if (!w) return NULL;
     w->h = h;
     w->turn += 2;
@@ -43,9 +47,8 @@ Walk *tensor_walk_begin(Host *h)
     return w;
 }
 
-void tensor_walk_free(Host *h)
+void tensor_walk_free(Walk *w)
 {
-    Walk *w = h->walk;
     if (!w) return;
     vec_free(&w->mark);
     vec_free(&w->stack);
@@ -53,12 +56,11 @@ void tensor_walk_free(Host *h)
     vec_free(&w->behind);
     vec_free(&w->known);
     base_mem_free(w);
-    h->walk = NULL;
 }
 
 static bool make_room(Walk *w)
 {
-    int n = w->h->pending->graph->nodes.n;
+    int n = pending(w->h)->graph->nodes.n;
     if (!vec_reserve(&w->mark, n)) return false;
     while (w->mark.n < n) w->mark.at[w->mark.n++] = 0;
     return true;
@@ -89,7 +91,7 @@ static bool go_behind(Walk *w, const Origin *o, int result)
 
 bool tensor_walk_from(Walk *w, const Tensor *t, bool among)
 {
-    if (t->cut && !among) w->older = w->h->last_cut;
+    if (t->cut && !among) w->older = room_of(w->h)->last_cut;
     return t->trace ? tensor_walk_node(w, t->node) : go_behind(w, t->origin, t->result);
 }
 
@@ -101,9 +103,9 @@ static const Leaf *leaf_of(const Trace *tr, const Node *input)
 
 static bool at_end(Walk *w, const Node *input)
 {
-    const Leaf *leaf = leaf_of(w->h->pending, input);
+    const Leaf *leaf = leaf_of(pending(w->h), input);
     bool cut = !strcmp(input->graph->inputs.at[ir_attr_int(input, 0)].name, TRACE_CUT);
-    if (cut) w->older = w->h->last_cut;
+    if (cut) w->older = room_of(w->h)->last_cut;
     return vec_push(&w->ends, input) && (!leaf || go_behind(w, leaf->origin, leaf->result));
 }
 
@@ -118,7 +120,7 @@ static bool go_on(Walk *w, Node *n, bool whole)
 {
     if (mark_of(w, n) == w->turn + 1) return true;
     w->mark.at[n->id] = w->turn + 1;
-    const TraceIds *known = whole ? NULL : kept_ids(w->h->pending, n);
+    const TraceIds *known = whole ? NULL : kept_ids(pending(w->h), n);
     return known ? vec_push(&w->known, known) : vec_push(&w->stack, n);
 }
 
@@ -128,7 +130,7 @@ bool tensor_walk_run(Walk *w, bool whole)
         const Node *n = vec_pop(&w->stack);
         if (DTYPES[n->dtype].class != CLASS_FLOAT) continue;
         if (n->op == OP_input && !at_end(w, n)) return false;
-        if (!ir_op(n)->grad) continue;
+        if (!ir_op(n)->flows) continue;
         for (int i = 0; i < n->nin; i++)
             if (!go_on(w, n->in[i], whole)) return false;
     }
@@ -178,7 +180,7 @@ static bool meets_leaf(const Walk *w, const Trace *tr, const Tensor *t)
 
 bool tensor_walk_meets(const Walk *w, const Tensor *t, bool among)
 {
-    const Trace *tr = w->h->pending;
+    const Trace *tr = pending(w->h);
     if (t->id < w->older) return true;
     uint32_t mark = t->trace ? mark_of(w, t->node) : 0;
     if (mark && (mark == w->turn + 1 || (mark == w->turn && !among))) return true;
@@ -218,7 +220,7 @@ static bool collect(Walk *w, const Trace *tr, Ids *ids)
 {
     if (!add_met(w, tr, ids)) return false;
     for (int i = 0; i < w->behind.n; i++)
-        if (!tensor_origin_ids(w->behind.at[i].origin, w->behind.at[i].result, ids) ||
+        if (!tensor_origin_ids(w->behind.at[i].origin, w->behind.at[i].result, 0, ids) ||
             !tidy_many(w, ids))
             return false;
     for (int i = 0; i < w->known.n; i++) {
@@ -250,7 +252,7 @@ static const TraceIds *keep(Trace *tr, const Node *n, const Ids *ids, uint64_t o
     if (!made) return NULL;
     *made = (TraceIds){.n = ids->n, .older = older};
     if (bytes) memcpy(made->at, ids->at, bytes);
-    if (tr->kept > MOST_KEPT) tensor_walk_forget(tr);
+    if (tr->kept > MOST_KEPT) tensor_trace_forget(tr);
     if (!base_map_set(&tr->ids, n->id, (uintptr_t)made)) {
         base_mem_free(made);
         return NULL;
@@ -261,20 +263,13 @@ static const TraceIds *keep(Trace *tr, const Node *n, const Ids *ids, uint64_t o
 
 const TraceIds *tensor_walk_ids(Host *h, Node *n)
 {
-    const TraceIds *known = kept_ids(h->pending, n);
+    const TraceIds *known = kept_ids(pending(h), n);
     if (known) return known;
     Walk *w = tensor_walk_begin(h);
     Ids ids = {0};
-    bool ok = w && tensor_walk_node(w, n) && tensor_walk_run(w, false) && collect(w, h->pending, &ids);
-    if (ok) known = keep(h->pending, n, &ids, oldest(w));
+    bool ok =
+        w && tensor_walk_node(w, n) && tensor_walk_run(w, false) && collect(w, pending(h), &ids);
+    if (ok) known = keep(pending(h), n, &ids, oldest(w));
     vec_free(&ids);
     return known;
-}
-
-void tensor_walk_forget(Trace *tr)
-{
-    for (uint32_t i = 0; i < tr->ids.cap; i++)
-        if (tr->ids.used[i]) base_mem_free((void *)(uintptr_t)tr->ids.slot[i].value);
-    base_map_free(&tr->ids);
-    tr->kept = 0;
 }

@@ -1,7 +1,7 @@
--- path.lua: the way to a break: the calls from the step to it, and the operations from the step's
--- inputs to the tensor that it is about.
+-- breaks/path.lua: the way to a break: the calls from the step to it, and the operations from the
+-- step's inputs to the tensor that it is about.
 --
--- In:    the frames and nodes that breaks.lua got, names of tensors from outside.
+-- In:    the frames and nodes that init.lua got, names of tensors from outside.
 -- Out:   the field `path` of a record: { calls, values, more }: calls outermost first; values
 --        inputs first, each { id, op, region, type, file, line, inputs = { ids }, cut }: cut says
 --        that it reads what is left out; more: how many values are left out between the first and

@@ -1,10 +1,10 @@
-/* ids.h: lists of ids of tensors, each with the number of what it is a source of.
+/* grad_ids.h: lists of ids of tensors, each with the number of what it is a source of.
  *
- * Holds: a list that tensor_ids_sort left is in ascending order, by id, then source, and has nothing
- *        twice. Memory that runs out is told by false.
+ * Holds: a list that tensor_ids_sort left is in ascending order, by id, then source, and has
+ *        nothing twice. Memory that runs out is told by false.
  */
-#ifndef SGL_TENSOR_IDS_H
-#define SGL_TENSOR_IDS_H
+#ifndef SGL_TENSOR_GRAD_IDS_H
+#define SGL_TENSOR_GRAD_IDS_H
 #include "tensor/tensor.h"
 
 typedef struct Entry {

@@ -1,4 +1,4 @@
--- condition.lua: which expression of a source line was taken for a boolean.
+-- breaks/condition.lua: which expression of a source line was taken for a boolean.
 --
 -- In:    the line, what the instruction was ("a condition", "'and' or 'or'", "'not'"), and the op
 --        that made the tensor, if that was recorded on the same line.

@@ -1,11 +1,12 @@
--- coverage.lua: how much of a compiled function runs as whole programs, and what keeps it from it.
+-- breaks/coverage.lua: how much of a compiled function runs as whole programs, and what keeps it
+-- from it.
 --
 -- In:    what compile.lua notes at breaks, and the runs of its entries.
 -- Out:   sgl.coverage(fn): a table that prints as a report; records as JSON lines.
 local api = require "sgl.api"
 local core = require "sgl.core"
 local events = require "sgl.emit"
-local path = require "sgl.path"
+local path = require "sgl.breaks.path"
 local picture = require "sgl.picture"
 
 local coverage = {}

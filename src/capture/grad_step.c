@@ -1,4 +1,4 @@
-/* history.c: is each way of a gradient recorded?
+/* grad_step.c: is each way of a gradient recorded?
  *
  * In a step, arguments and tensors from outside are inputs. The gradient by an input w is whole
  * unless another input that the loss reads depends on w: through operations recorded before the
@@ -7,9 +7,9 @@
  *        there the loss counts as reading all inputs of the step.
  */
 #include "tensor/break.h"
-#include "capture/capture.h"
-#include "capture/history.h"
-#include "tensor/walk.h"
+#include "capture/room.h"
+#include "tensor/gradient.h"
+#include "tensor/grad_walk.h"
 #include "ir/grad.h"
 
 enum { IN_LOSS = 1, IN_WRT = 2 };
@@ -24,48 +24,20 @@ typedef struct Party {
     uint8_t roles;
 } Party;
 
-struct History {
+typedef struct History {
+    Condition condition;
     Src src;
     bool conflict;   /* the answer that the capture was made for */
     bool in_block;   /* that repeats */
-    int slot;        /* of the list of the states, among what the guards anchor */
     bool answer;     /* the last one, */
     uint64_t cut;    /* and Host.last_cut then */
     int from, by;    /* the parties that the last conflict was between */
     VEC(Party) list; /* arguments first */
-};
-
-void capture_history_free(History *r)
-{
-    vec_free(&r->list);
-    base_mem_free(r);
-}
-
-int capture_history_slot(const History *r) { return r->slot; }
+} History;
 
 static int no_memory(lua_State *L)
 {
     return bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a gradient");
-}
-
-/* ---- outside captures */
-
-static void check_outside(lua_State *L, Host *h, Node *loss)
-{
-    if (!h->pending->origins) return;
-    Walk *w = tensor_walk_begin(h);
-    if (!w || !tensor_walk_node(w, loss) || !tensor_walk_run(w, true)) no_memory(L);
-    for (int i = 1, n = (int)lua_rawlen(L, 2); i <= n; i++) {
-        lua_rawgeti(L, 2, i);
-        if (tensor_walk_meets_behind(w, tensor_at(L, h, -1)))
-            bind_raise(L, SGL_EGRAD,
-                       "take the gradient inside the compiled function, or use t:detach() where "
-                       "none shall go back",
-                       "grad: the loss depends on tensor %d through a compiled function, whose "
-                       "operations are not recorded outside",
-                       i);
-        lua_pop(L, 1);
-    }
 }
 
 /* ---- what is asked of the tensors of a call */
@@ -136,8 +108,8 @@ static void find_pair(Host *h, History *r, int by)
  * of the last time? *any: is there a history at all? */
 static bool note_ids(const Host *h, History *r, bool *any)
 {
-    bool same = r->cut == h->last_cut;
-    r->cut = h->last_cut;
+    bool same = r->cut == tensor_last_cut(h);
+    r->cut = tensor_last_cut(h);
     *any = false;
     for (int i = 0; i < r->list.n; i++) {
         Party *p = &r->list.at[i];
@@ -161,8 +133,37 @@ static bool has_conflict(lua_State *L, Host *h, History *r)
     return r->answer = met >= 0;
 }
 
-bool capture_history_holds(lua_State *L, Host *h, History *r, int leaves)
+/* ---- the condition */
+
+/* Pushes the name of a party, or, if it has none, its tensor. */
+static void push_party(lua_State *L, const History *r, int which, int states)
 {
+    const Party *p = &r->list.at[which];
+    if (p->place) lua_rawgeti(L, states, p->place);
+    else lua_pushstring(L, p->name);
+}
+
+/* { kind, position, by, through }: the gradient at that position by one tensor misses what another
+ * was before; each is a name or a tensor. */
+static void put(lua_State *L, Host *h, const Condition *c, int states)
+{
+    const History *r = (const History *)c;
+    SrcPos at = base_src_pos(h->cx, r->src);
+    int table = lua_gettop(L);
+    lua_pushstring(L, "history");
+    lua_setfield(L, table, "kind");
+    lua_pushfstring(L, "%s:%d", at.file ? at.file : "?", at.line);
+    lua_setfield(L, table, "position");
+    if (!r->list.n) return;
+    push_party(L, r, r->by, states);
+    lua_setfield(L, table, "by");
+    push_party(L, r, r->from, states);
+    lua_setfield(L, table, "through");
+}
+
+static bool holds(lua_State *L, Host *h, Condition *c, int leaves)
+{
+    History *r = (History *)c;
     for (int i = 0; i < r->list.n && !r->list.at[i].place; i++) {
         r->list.at[i].tensor = NULL;
         if (!lua_istable(L, leaves)) continue;
@@ -173,6 +174,15 @@ bool capture_history_holds(lua_State *L, Host *h, History *r, int leaves)
     return has_conflict(L, h, r) == r->conflict;
 }
 
+static void history_free(Condition *c)
+{
+    History *r = (History *)c;
+    vec_free(&r->list);
+    base_mem_free(r);
+}
+
+static const ConditionOps CONDITION = {holds, put, history_free};
+
 /* ---- in a step */
 
 /* The number of the step's input that t stands for, unless the step gave it another value; -1:
@@ -181,7 +191,7 @@ static int input_of(const Host *h, const Capture *step, const Tensor *t)
 {
     uint64_t place;
     const Node *n = t->trace == &step->trace ? t->node : NULL;
-    if (!n && !capture_holds(h->capture, t) && !capture_changed(h->capture, t) &&
+    if (!n && !tensor_recorder_holds(tensor_recorder(h), t) && !capture_changed(capture_on(h), t) &&
         base_map_get(&step->state_of, (uintptr_t)t, &place))
         n = step->states.at[place].input;
     return n && n->op == OP_input ? (int)ir_attr_int(n, 0) : -1;
@@ -228,14 +238,6 @@ static void fill(lua_State *L, History *r, const Capture *step, const uint8_t *r
     lua_pop(L, 1);
 }
 
-/* Pushes the name of a party, or, if it has none, its tensor. */
-static void push_party(lua_State *L, const History *r, int which, int states)
-{
-    const Party *p = &r->list.at[which];
-    if (p->place) lua_rawgeti(L, states, p->place);
-    else lua_pushstring(L, p->name);
-}
-
 static void break_here(lua_State *L, Host *h, const Capture *step, const History *r)
 {
     lua_rawgetp(L, LUA_REGISTRYINDEX, step);
@@ -251,22 +253,22 @@ static void ask(lua_State *L, Host *h, const Capture *step, History *r)
     if (r->conflict) break_here(L, h, step, r);
 }
 
-/* The record, in the guards from now on. */
+/* The record, in the guards from now on; it keeps the list of the states. */
 static History *record_new(lua_State *L, Capture *step)
 {
     History *r = base_mem_zero(1, sizeof *r);
-    if (!r || !watch_guards_history(step->watch.guards, r)) {
+    lua_rawgetp(L, LUA_REGISTRYINDEX, step);
+    if (r) r->condition.ops = &CONDITION;
+    if (!r || !watch_guards_condition(L, step->guards, &r->condition)) {
         base_mem_free(r);
         no_memory(L);
         return NULL;
     }
     r->src = step->trace.graph->src;
-    lua_rawgetp(L, LUA_REGISTRYINDEX, step);
-    r->slot = watch_guards_anchor(L, step->watch.guards);
     return r;
 }
 
-static void check_inside(lua_State *L, Host *h, Capture *c, const Node *loss)
+void capture_grad_step(lua_State *L, Host *h, Capture *c, const Node *loss)
 {
     Capture *step = capture_step(c);
     const Graph *g = step->trace.graph;
@@ -279,7 +281,7 @@ static void check_inside(lua_State *L, Host *h, Capture *c, const Node *loss)
         wrt += number >= 0;
         lua_pop(L, 1);
     }
-    if (wrt && step->watch.guards) {
+    if (wrt && step->guards) {
         History *r = record_new(L, step);
         r->in_block = !mark_read(L, c, loss, roles);
         if (r->in_block) mark_all(g, roles);
@@ -289,17 +291,12 @@ static void check_inside(lua_State *L, Host *h, Capture *c, const Node *loss)
     lua_settop(L, top);
 }
 
-void capture_history_check(lua_State *L, Host *h, Capture *c, Node *loss)
-{
-    if (c) check_inside(L, h, c, loss);
-    else check_outside(L, h, loss);
-}
-
-void capture_history_end(lua_State *L, Host *h, Capture *step)
+void capture_grad_step_end(lua_State *L, Host *h, Capture *step)
 {
     const Graph *g = step->trace.graph;
-    History *r;
-    for (int i = 0; (r = watch_guards_history_at(step->watch.guards, i)); i++) {
+    Condition *c;
+    for (int i = 0; (c = watch_guards_condition_at(step->guards, i)); i++) {
+        History *r = (History *)c;
         if (!r->in_block) continue;
         uint8_t *roles = bind_scratch(L, (size_t)g->inputs.n, 1);
         for (int k = 0; k < r->list.n; k++) roles[r->list.at[k].number] = r->list.at[k].roles;
@@ -308,21 +305,4 @@ void capture_history_end(lua_State *L, Host *h, Capture *step)
         ask(L, h, step, r);
         lua_pop(L, 1);
     }
-}
-
-/* ---- explaining */
-
-void capture_history_put(lua_State *L, Host *h, const History *r, int states)
-{
-    SrcPos at = base_src_pos(h->cx, r->src);
-    int table = lua_gettop(L);
-    lua_pushstring(L, "history");
-    lua_setfield(L, table, "kind");
-    lua_pushfstring(L, "%s:%d", at.file ? at.file : "?", at.line);
-    lua_setfield(L, table, "position");
-    if (!r->list.n) return;
-    push_party(L, r, r->by, states);
-    lua_setfield(L, table, "by");
-    push_party(L, r, r->from, states);
-    lua_setfield(L, table, "through");
 }

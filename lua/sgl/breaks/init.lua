@@ -1,13 +1,13 @@
--- breaks.lua: what is said at a break, a place at which the capture of a step stops.
+-- breaks/init.lua: what is said at a break, a place at which the capture of a step stops.
 --
 -- In:    the facts that tensor/break.c found: the row of breaks.def, what stands there, the tensor.
 -- Out:   the error object: the sentence, the source line with the expression marked, the rewrites;
 --        and its record { code, reason, file, line, stack, component, action, fix, path }.
 -- Holds: the source line is read from the file; where that cannot be, it is left out.
-local condition = require "sgl.condition"
+local condition = require "sgl.breaks.condition"
 local core = require "sgl.core"
 local guards = require "sgl.guards"
-local path = require "sgl.path"
+local path = require "sgl.breaks.path"
 
 local breaks = {}
 

@@ -1440,7 +1440,7 @@ function sgl.coverage(fn) end
 ---@operator call(...): any
 sgl.Compiled = {}
 
----The graph of the program that ran last, or its text after a stage: 'fused', 'plan' or 'kernels'.
+---The graph of the program that ran last, or its text after a stage: 'fused', 'plan', 'kernels', or 'c': a C file that computes the same.
 ---@param stage? string default 'captured': a Graph
 ---@return sgl.Graph|string # Graph or string
 function sgl.Compiled:graph(stage) end
@@ -1660,9 +1660,10 @@ function Tensor:close() end
 ---@return string # string
 function sgl.Graph:text() end
 
----The short form for people, composites folded into one line; tostring too.
+---The short form for people, composites folded into one line; tostring too. Or, of the program it compiles to, a stage: 'fused', 'plan', 'kernels', or 'c': a C file.
+---@param stage? string default: the short form
 ---@return string # string
-function sgl.Graph:show() end
+function sgl.Graph:show(stage) end
 
 ---Every node, in an order in which inputs come first: { id, op, dtype, shape, inputs, attrs, file, line, region }.
 ---@return table # list

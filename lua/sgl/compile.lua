@@ -405,15 +405,15 @@ local function latest(self, what)
   return entry
 end
 
-local STAGES = { "captured", "fused", "plan", "kernels" }
+local STAGES = { "captured", "fused", "plan", "kernels", "c" }
 
 api.class(api.root, "Compiled", {
   doc = "What sgl.compile returns. Calling it runs the program for the arguments' signature.",
 }, Compiled)
 
 api.method(Compiled, "graph", {
-  doc = "The graph of the program that ran last, or its text after a stage: 'fused', 'plan' or "
-    .. "'kernels'.",
+  doc = "The graph of the program that ran last, or its text after a stage: 'fused', 'plan', "
+    .. "'kernels', or 'c': a C file that computes the same.",
   args = { { "stage", "string?", "default 'captured': a Graph" } }, returns = "Graph or string",
   errors = "no call yet; an unknown stage",
 }, function(self, stage)

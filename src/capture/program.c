@@ -468,7 +468,7 @@ static int prog_sizes(lua_State *L)
 /* program:print(level) -> string */
 static int prog_print(lua_State *L)
 {
-    static const char *const LEVELS[] = {"fused", "plan", "kernels", NULL};
+    static const char *const LEVELS[] = {EXEC_STAGES, NULL};
     Prog *p = prog_compiled(L);
     const char *level = LEVELS[luaL_checkoption(L, 2, "fused", LEVELS)];
     Str *s = bind_text(L);

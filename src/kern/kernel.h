@@ -15,7 +15,7 @@
  * Numerics contract (all executors, tiers, thread counts give these bits):
  *  N1 each instruction's result has its dtype: f16 and bf16 compute in f32 and round to nearest
  *     even after each instruction; integers wrap; no contraction, FMA only inside the stated
- *     polynomials of kern/math.h and in the dot.
+ *     polynomials of ir/math.def and in the dot.
  *  N2 a reduction over n elements (row-major over the reduced dims) whose last input dim is
  *     reduced (dims of size 1 do not count) and n >= 32 is in row order: chunks of 16384 elements;
  *     inside a chunk element j goes to lane j % 32 and each lane combines upwards from the

@@ -9,6 +9,7 @@
  * last to the first, see fuse.h.
  */
 #include "ir/control.h"
+#include "ir/expr.h"
 #include "pass/fuse.h"
 
 /* ---- ways to place a node ---- */
@@ -303,7 +304,7 @@ int pass_fuse(PassState *st)
     }
     int nodes = f.graph->nodes.n;
     finish(&f);
-    if (rc == 1) return SGL_OK;
+    if (rc == 1) return ir_expr_error(st->cx); /* costs are counted from values */
     if (st->cx->err.code) return st->cx->err.code;
     return rc == SGL_ENOMEM ? base_fail(st->cx, rc, "fuse: no memory for %d nodes", nodes)
                             : base_fail(st->cx, SGL_EINTERN, "fuse: a node found no place");

@@ -2,45 +2,27 @@
  *
  * In:   nodes with their reads.
  * Out:  a cost for each node and the decision of the cost model, pass_fuse_recompute.
- * The unit is one vectorised operation on data in cache. What an elementwise op costs is read off
- * its row of op.def: a new op needs no entry here.
+ * The unit is one vectorised operation on data in cache. What an elementwise op costs is counted
+ * from the micro-ops of its value (ir/expr.h): a new op needs no entry here.
  */
+#include "ir/expr.h"
 #include "pass/fuse.h"
-#include <string.h>
 
 /* Measured on row kernels that do not fit a cache; memory is shared by all threads. */
 enum {
     COST_LOAD = 2,
     COST_STORE = 3,
     COST_OP = 1,
-    COST_DIVIDE = 4,
-    COST_CALL = 12,
     COST_RAND = 20,
     COST_KEPT = 8,
     COST_KERNEL = 2000,
     COST_MAX = 10000
 };
 
-/* Names in a value's text that are one or two instructions rather than a polynomial. */
-static const struct {
-    const char *text;
-    int cost;
-} PRICES[] = {
-    {"m_abs", COST_OP},      {"m_floor", COST_OP}, {"m_ceil", COST_OP}, {"m_rint", COST_OP},
-    {"m_sqrt", COST_DIVIDE}, {"m_", COST_CALL},    {"/", COST_DIVIDE},
-};
-
-static int op_cost(const OpInfo *op)
-{
-    for (size_t i = 0; i < sizeof PRICES / sizeof *PRICES; i++)
-        if (strstr(op->value, PRICES[i].text) != NULL) return PRICES[i].cost;
-    return COST_OP;
-}
-
 static int own_cost(const Node *n)
 {
     Family family = ir_op(n)->family;
-    if (ir_family_elementwise(family)) return op_cost(ir_op(n));
+    if (ir_family_elementwise(family)) return ir_expr_cost((Op)n->op, (Dtype)n->in[n->nin - 1]->dtype);
     if (n->op == OP_rand) return COST_RAND;
     return family == FAM_cast ? COST_OP : 0;
 }

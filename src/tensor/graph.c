@@ -51,9 +51,10 @@ static int graph_text(lua_State *L)
     return bind_text_push(L, s);
 }
 
-/* g:show(kernels?), and tostring */
+/* g:show(kernels?), g:show(stage), and tostring */
 static int graph_show(lua_State *L)
 {
+    if (lua_type(L, 2) == LUA_TSTRING) return tensor_graph_stage(L);
     const GraphBox *b = tensor_graph_check(L);
     int kernels = (int)luaL_optinteger(L, 2, b->kernels);
     Str *s = bind_text(L);

@@ -220,6 +220,23 @@ static int graph_run(lua_State *L)
     return 1;
 }
 
+/* g:show(stage) -> the text of a stage of the program that the graph compiles to */
+int tensor_graph_stage(lua_State *L)
+{
+    static const char *const STAGES[] = {EXEC_STAGES, NULL};
+    Host *h = bind_of(L);
+    const Graph *g = tensor_graph_check(L)->graph;
+    const char *stage = STAGES[luaL_checkoption(L, 2, NULL, STAGES)];
+    Once *once = once_new(L);
+    Str *text = bind_text(L);
+    base_err_clear(&h->cx->err);
+    Graph *copy = tensor_copy_whole(g);
+    once->program = copy ? tensor_compile(h, copy) : NULL;
+    if (!once->program) return bind_throw(L, h);
+    exec_program_print(once->program, stage, text);
+    return bind_text_push(L, text);
+}
+
 /* g:bind(sizes) -> the graph with these sizes, by name, for its symbolic ones */
 static int graph_bind(lua_State *L)
 {

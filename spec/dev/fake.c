@@ -106,35 +106,31 @@ static void free_memory(Device *d, void *at)
     freed = at;
 }
 
-static void touch(bool open, const void *at)
+static void open_block(const void *at)
 {
     FakeBlock *b = fake_block_at(at);
-    if (b) fake_block_open(b, open);
+    if (b) fake_block_open(b);
 }
 
 static int run_copy(FakeOp *op)
 {
-    touch(true, op->from);
-    touch(true, op->to);
+    open_block(op->from);
+    open_block(op->to);
     memcpy(op->to, op->from, op->bytes);
-    touch(false, op->from);
-    touch(false, op->to);
     return SGL_OK;
 }
 
 static int run_zero(FakeOp *op)
 {
-    touch(true, op->to);
+    open_block(op->to);
     memset(op->to, 0, op->bytes);
-    touch(false, op->to);
     return SGL_OK;
 }
 
 static int run_in(FakeOp *op)
 {
-    touch(true, op->to);
+    open_block(op->to);
     memcpy(op->to, op->buffers, op->bytes);
-    touch(false, op->to);
     return SGL_OK;
 }
 
@@ -166,7 +162,7 @@ static int copy_out(Device *d, int stream, void *to, const void *from, size_t by
     b->source = (uintptr_t)from;
     b->copied = bytes;
     b->landed = b->stale = false;
-    fake_block_open(b, false);
+    fake_block_close(b);
     fake_queue_give(stream, op_new(d, run_copy, to, from, bytes));
     return SGL_OK;
 }
@@ -218,21 +214,16 @@ static void place(void *state, void *at)
     CPU_BACKEND.place(st->cpu, at);
 }
 
-static void touch_all(bool open, const FakeOp *op)
-{
-    StepUse use;
-    touch(open, ((const FakeState *)op->state)->at);
-    for (int k = 0; kern_step_use(&op->r.steps->at[op->step], k, &use); k++)
-        if (use.buffer >= 0) touch(open, op->buffers[use.buffer]);
-}
-
 static int run_step(FakeOp *op)
 {
     FakeState *st = op->state;
-    touch_all(true, op);
+    const Step *s = &op->r.steps->at[op->step];
+    StepUse use;
+    open_block(st->at);
+    for (int k = 0; kern_step_use(s, k, &use); k++)
+        if (use.buffer >= 0) open_block(op->buffers[use.buffer]);
     int code = CPU_BACKEND.run(st->device, st->cpu, &op->r, op->step);
-    touch_all(false, op);
-    if (code < 0) dev_blame(st->device->cx, op->r.steps->at[op->step].node);
+    if (code < 0) dev_blame(st->device->cx, s->node);
     return code;
 }
 

@@ -44,6 +44,7 @@ typedef struct FakeBlock {
     uintptr_t at;
     size_t bytes, pages;     /* asked for; taken */
     FakeKind kind;
+    bool open;               /* the device runs and may touch it */
     uint8_t *written;        /* MEMORY: by byte, was it ever? */
     VEC(FakeTouch) touches;  /* MEMORY: that not everybody knows to be over */
     bool dying;              /* MEMORY: its end has been given to stream 0 */
@@ -62,7 +63,9 @@ FakeBlock *fake_block_at(const void *at);         /* the one that the address li
 bool fake_is_ours(const void *at);                /* an address that is or was in a block */
 int fake_block_count(void);
 FakeBlock *fake_block(int i);
-void fake_block_open(FakeBlock *b, bool open);    /* may the process touch it? */
+void fake_block_open(FakeBlock *b);               /* for the device, until: */
+void fake_block_close(FakeBlock *b);
+void fake_memory_close(void);                     /* all that is open */
 void fake_block_free(FakeBlock *b);
 _Noreturn void fake_report(FakeFault fault, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

@@ -96,11 +96,28 @@ FakeBlock *fake_block_at(const void *at)
 int fake_block_count(void) { return blocks.n; }
 FakeBlock *fake_block(int i) { return &blocks.at[i]; }
 
-void fake_block_open(FakeBlock *b, bool open)
+static void protect(FakeBlock *b, int may)
 {
-    int may = open ? PROT_READ | PROT_WRITE : PROT_NONE;
-    if (!open && b->kind == FAKE_STAGE && b->landed && !b->stale) may = PROT_READ;
     if (mprotect((void *)b->at, b->pages, may) < 0) _exit(1);
+}
+
+void fake_block_open(FakeBlock *b)
+{
+    if (!b->open) protect(b, PROT_READ | PROT_WRITE);
+    b->open = true;
+}
+
+void fake_block_close(FakeBlock *b)
+{
+    bool has = b->kind == FAKE_STAGE && b->landed && !b->stale;
+    protect(b, has ? PROT_READ : PROT_NONE);
+    b->open = false;
+}
+
+void fake_memory_close(void)
+{
+    for (int i = 0; i < blocks.n; i++)
+        if (blocks.at[i].open) fake_block_close(&blocks.at[i]);
 }
 
 void fake_block_free(FakeBlock *b)

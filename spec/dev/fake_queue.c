@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include "fake.h"
 
-enum { EVENTS = 4096 };
+enum { EVENTS = 4096, EAGER = 32 }; /* one piece of work in so many begins at once */
 
 static struct {
     FakeOp *first, *last;
@@ -73,7 +73,9 @@ void fake_queue_give(int stream, FakeOp *op)
     if (queue[stream].last) queue[stream].last->next = op;
     else queue[stream].first = op;
     queue[stream].last = op;
-    for (unsigned n = chance(3); n > 0 && go_on(); n--) {}
+    if (chance(EAGER)) return;
+    go_on();
+    fake_memory_close();
 }
 
 static void give_event(int stream, int event, bool wait)
@@ -93,6 +95,7 @@ int fake_queue_drain(int stream, Ctx *cx)
 {
     while (queue[stream].first)
         if (!go_on()) abort(); /* streams wait for each other: no program does that */
+    fake_memory_close();
     if (!failure.code) return SGL_OK;
     int code = failure.code;
     if (!cx->err.code) cx->err = failure;

@@ -46,7 +46,7 @@ void fake_watch_sync(int stream)
         FakeBlock *b = fake_block(i);
         if (b->kind != FAKE_STAGE || b->landed || !b->source) continue;
         b->landed = clocks[FAKE_HOST].at[b->stream] >= b->when;
-        if (b->landed) fake_block_open(b, false);
+        if (b->landed) fake_block_close(b);
     }
 }
 
@@ -103,7 +103,7 @@ static void outdate(uintptr_t from, uintptr_t to)
         if (b->kind != FAKE_STAGE || b->stale || b->source >= to || b->source + b->copied <= from)
             continue;
         b->stale = true;
-        fake_block_open(b, false);
+        fake_block_close(b);
     }
 }
 

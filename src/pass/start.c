@@ -1,14 +1,13 @@
-/* start.c: which groups run beside the others, on a device that has a second queue.
+/* start.c: which groups run beside the others, on a device that has a second stream.
  *
- * In:   a schedule after `order`; Ctx.streams, of the device that the program is for.
+ * In:   a schedule in its order; how many streams the device has that the program is for.
  * Out:  Group.stream and Group.until.
  * Holds: a group that is started reads and writes nothing that a group before `until` writes, since
  *        those that need its results come later and `plan` keeps its memory for it until then. On a
- *        device with one queue nothing is started.
+ *        device with one stream nothing is started.
  * Groups that only move data start: they wait for memory and not for arithmetic, so what others
  * compute in the meantime is free. One whose result the next group reads stays in order.
  */
-#include "pass/pass.h"
 #include "pass/plan.h"
 
 enum { SIDE_STREAM = 1 };
@@ -41,18 +40,16 @@ static int first_reader(const Schedule *s, int t)
     return u;
 }
 
-int pass_start(PassState *st)
+void pass_start_groups(Schedule *s, int streams)
 {
-    Schedule *s = st->schedule;
     for (int t = 0; t < s->groups.n; t++) {
         Group *g = &s->groups.at[t];
         g->stream = 0;
         g->until = t;
-        if (st->cx->streams <= SIDE_STREAM || !only_moves(g)) continue;
+        if (streams <= SIDE_STREAM || !only_moves(g)) continue;
         int reader = first_reader(s, t);
         if (reader <= t + 1) continue;
         g->stream = SIDE_STREAM;
         g->until = reader;
     }
-    return SGL_OK;
 }

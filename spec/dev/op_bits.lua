@@ -1,0 +1,54 @@
+-- op_bits.lua: prints the bits of every op of the table in each case and dtype, of its gradients,
+-- and of control flow and effects: a line each. device_spec.lua compares the lines of two backends.
+
+local core = require "sgl.core"
+local cases = require "spec.op_cases"
+local engine = require "spec.engine"
+
+local function hex(t)
+  return (t:bytes():gsub(".", function(c) return ("%02x"):format(c:byte()) end))
+end
+
+local function show(name, list)
+  local texts = {}
+  for i, t in ipairs(list) do texts[i] = hex(t) end
+  print(name, table.concat(texts, " "))
+end
+
+-- The gradients of the sum of the op's result, where it has any.
+local function gradients(case, args)
+  local wrt = {}
+  for i, t in ipairs(args) do
+    if engine.is_float(t.dtype) then wrt[#wrt + 1] = i end
+  end
+  if #wrt == 0 then return {} end
+  local ok, graph = pcall(engine.capture, function(...)
+    return core.apply("sum", { case.fn(...) }, {})
+  end, args)
+  return ok and graph:grad(1, wrt):run(args) or {}
+end
+
+for _, op in ipairs(core.ops()) do
+  if not cases.texts[op.name] then
+    for _, case in ipairs(cases.cases(op)) do
+      for _, dtype in ipairs(core.dtypes()) do
+        local args = cases.sample(op, case, dtype.name)
+        local ok, graph = pcall(engine.capture, case.fn, args)
+        local name = ("%s %s %s"):format(op.name, case.title, dtype.name)
+        if ok then show(name, graph:run(args)) end
+        if ok and op.differentiable and engine.is_float(dtype.name) then
+          show(name .. " gradients", gradients(case, args))
+        end
+      end
+    end
+  else
+    for k, text in ipairs(cases.texts[op.name]) do
+      local graph, args = core.parse(text), {}
+      for i, input in ipairs(graph:inputs()) do
+        args[i] = core.sample(op.name == "rand" and "rngstate" or "real", i, input.shape,
+          input.dtype)
+      end
+      show(op.name .. " " .. k, graph:run(args))
+    end
+  end
+end

@@ -5,14 +5,18 @@ local core = require "sgl.core"
 local cases = require "spec.op_cases"
 local engine = require "spec.engine"
 
-local function hex(t)
-  return (t:bytes():gsub(".", function(c) return ("%02x"):format(c:byte()) end))
+-- FNV-1a over the words of a tensor.
+local function hash(t)
+  local bytes, h = t:bytes(), 0xcbf29ce484222325
+  bytes = bytes .. ("\0"):rep(-#bytes % 8)
+  for at = 1, #bytes, 8 do h = (h ~ string.unpack("<i8", bytes, at)) * 0x100000001b3 end
+  return ("%016x"):format(h)
 end
 
 local function show(name, list)
   local texts = {}
-  for i, t in ipairs(list) do texts[i] = hex(t) end
-  print(name, table.concat(texts, " "))
+  for i, t in ipairs(list) do texts[i] = hash(t) end
+  io.write(name, "\t", table.concat(texts, " "), "\n")
 end
 
 -- The gradients of the sum of the op's result, where it has any.
@@ -22,10 +26,9 @@ local function gradients(case, args)
     if engine.is_float(t.dtype) then wrt[#wrt + 1] = i end
   end
   if #wrt == 0 then return {} end
-  local ok, graph = pcall(engine.capture, function(...)
+  return engine.capture(function(...)
     return core.apply("sum", { case.fn(...) }, {})
-  end, args)
-  return ok and graph:grad(1, wrt):run(args) or {}
+  end, args):grad(1, wrt):run(args)
 end
 
 for _, op in ipairs(core.ops()) do
@@ -35,8 +38,9 @@ for _, op in ipairs(core.ops()) do
         local args = cases.sample(op, case, dtype.name)
         local ok, graph = pcall(engine.capture, case.fn, args)
         local name = ("%s %s %s"):format(op.name, case.title, dtype.name)
-        if ok then show(name, graph:run(args)) end
-        if ok and op.differentiable and engine.is_float(dtype.name) then
+        local out = ok and graph:run(args)
+        if ok then show(name, out) end
+        if ok and op.differentiable and engine.is_float(out[1].dtype) then
           show(name .. " gradients", gradients(case, args))
         end
       end

@@ -14,7 +14,7 @@ end
 local function run_in_segments(path, ...)
   local chunk, message = loadfile(path)
   if not chunk then error(message, 0) end
-  require "sgl.compile".in_segments = true
+  require "sgl.compile.captures".in_segments = true
   _G.arg = { [0] = path, ... }
   return xpcall(chunk, function(e) return debug.traceback(tostring(e), 2) end, ...)
 end

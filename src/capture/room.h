@@ -154,6 +154,13 @@ void capture_carry_end(lua_State *L, Capture *c, int ncarry);
 /* program.c: pushes the program of a finished capture, whose graph it takes; `states` is the
  * index of the list of its tensors. */
 int capture_program_push(lua_State *L, Host *h, Capture *c, int states);
+/* The program at `program` for the run-time inputs in the list at `args`. Runs it and pushes the
+ * results; returns how many. Raises. */
+int capture_program_run(lua_State *L, int program, int args);
+/* Is it for numbers of these types, and for these sizes? */
+bool capture_program_fits(lua_State *L, int program, int args);
+/* The number of an input that the step takes from outside as well, and updates; 0: none. */
+int capture_program_aliased(lua_State *L, int program, int args);
 void capture_program_class(lua_State *L); /* pushes the metatable */
 
 /* effect.c: the next effect is an error with the text when cond, a single bool, is false. NULL with
@@ -169,5 +176,5 @@ void capture_graph_told(lua_State *L, Host *h, const Graph *g, int inputs);
 
 /* What a file adds to sgl.core. */
 extern const luaL_Reg CAPTURE_CAPTURE[], CAPTURE_CONTROL[], CAPTURE_EFFECT[], CAPTURE_RESULT[],
-    CAPTURE_GRAPH_HOOK[];
+    CAPTURE_CALL[], CAPTURE_GRAPH_HOOK[];
 #endif

@@ -1,8 +1,8 @@
 /* dot.c: matrix products: batches and panels over the pool, one product in each type.
  *
  * In:   a step: out[b…, m, n] = a[b…, m, k] · b[b…, k, n]; a and b strided, out packed.
- * Holds: an element's bits depend on its row, its column and k alone (contract N5), so panels may
- *        be cut as suits the threads. Integers wrap.
+ * Holds: an element's bits depend on its row, its column, k and its blocks alone (contract N5), so
+ *        panels may be cut as suits the threads. Integers wrap, in any order.
  */
 #include "cpu/cpu.h"
 
@@ -22,6 +22,7 @@ typedef struct Panel {
     int64_t rsb, csb;
     void *c;
     int64_t ldc;
+    Blocks blocks;
     const Isa *isa;
     void *work;
 } Panel;
@@ -29,13 +30,16 @@ typedef void (*PanelFn)(const Panel *p);
 
 static void dot_f32(const Panel *p)
 {
-    GemmArgs g = {p->m, p->n, p->k, p->a, p->rsa, p->csa, p->b, p->rsb, p->csb, p->c, p->ldc};
+    GemmArgs g = {p->m,   p->n,   p->k, p->a,   p->rsa,   p->csa, p->b,
+                  p->rsb, p->csb, p->c, p->ldc, p->blocks};
     p->isa->gemm(&g, p->work);
 }
 
 static void dot_f64(const Panel *p)
 {
-    cpu_gemm_f64(p->m, p->n, p->k, p->a, p->rsa, p->csa, p->b, p->rsb, p->csb, p->c, p->ldc);
+    GemmArgs64 g = {p->m,   p->n,   p->k, p->a,   p->rsa,   p->csa, p->b,
+                    p->rsb, p->csb, p->c, p->ldc, p->blocks};
+    cpu_gemm_f64(&g);
 }
 
 #define DOT_WRAPPING(name, T)                                                                      \
@@ -63,8 +67,7 @@ static const PanelFn DOTS[DT_COUNT] = {
 
 size_t cpu_dot_scratch(const Step *s)
 {
-    (void)s;
-    return cpu_gemm_workspace();
+    return cpu_gemm_workspace(ir_blocks(s->node));
 }
 
 /* The batch is cut in runs of `batch_run`; or, when one product is large, each is cut in panels of
@@ -74,6 +77,7 @@ typedef struct Cut {
     int64_t batch, m, n, k;
     int64_t batch_run, rows, cols;
     int64_t row_panels, col_panels;
+    Blocks blocks;
 } Cut;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -88,7 +92,8 @@ static Cut cut(const CpuJob *j)
              .k = j->x[0].extent[r - 1],
              .batch_run = 1,
              .row_panels = 1,
-             .col_panels = 1};
+             .col_panels = 1,
+             .blocks = ir_blocks(j->step->node)};
     for (int i = 0; i < r - 2; i++) c.batch *= j->out.extent[i];
     c.rows = c.m, c.cols = c.n;
     double flop = 2.0 * (double)c.m * (double)c.n * (double)c.k;
@@ -137,6 +142,7 @@ static void run_panel(const Cut *c, int64_t b, int64_t i, int64_t l, int worker)
                .rsb = vb->stride[r - 2],
                .csb = vb->stride[r - 1],
                .ldc = c->n,
+               .blocks = c->blocks,
                .isa = j->isa,
                .work = j->scratch + (size_t)worker * j->scratch_bytes};
     p.a = (const char *)j->in[0] + (batch_offset(va, b) + i * p.rsa) * (int64_t)size;

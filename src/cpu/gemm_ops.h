@@ -8,6 +8,8 @@
 #include "cpu/gemm.h"
 
 enum { GEMM_K_BLOCK = 384, GEMM_COLUMNS = 2048, GEMM_MOST_ROWS = 168, GEMM_MOST_PANEL = 32 };
+/* Where results of blocks wait in memory: the floats of one such result, and most of its columns. */
+enum { GEMM_PLANE = 4 * GEMM_MOST_ROWS * 512, GEMM_PLANE_COLUMNS = 1024 };
 
 void kern_gemm_portable(const GemmArgs *g, void *work);
 void kern_gemm_avx2(const GemmArgs *g, void *work);

@@ -26,7 +26,9 @@
  *     The identity of a float sum is -0; a sum of no elements is 0.
  *  N4 sums of f16, bf16 accumulate in f32 and round once; min and max let NaN win; argmax and
  *     argmin take the first of equals, NaN counting as extreme.
- *  N5 dot: k in blocks of 384, FMA upwards inside from 0, block results added upwards to C.
+ *  N5 dot: k in pieces of 384, FMA upwards inside from 0, their results added upwards.
+ *  N6 a reduction in blocks (ir/blocks.h): each block by the rules above for the longest block's
+ *     length, their results by the tree.
  */
 #ifndef SGL_KERN_KERNEL_H
 #define SGL_KERN_KERNEL_H

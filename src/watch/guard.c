@@ -297,36 +297,44 @@ static int guards_settle(lua_State *L)
     return 0;
 }
 
-/* Index of the first condition that fails for a call with the arguments at 2, or -1. */
-static int failing_condition(lua_State *L, const Guards *g)
+/* Index of the first condition that fails for a call with the arguments in a list, or -1. */
+static int failing_condition(lua_State *L, const Guards *g, int args)
 {
     for (int i = 0; i < g->conditions.n; i++)
-        if (!g->conditions.at[i]->ops->holds(L, g->host, g->conditions.at[i], 2)) return i;
+        if (!g->conditions.at[i]->ops->holds(L, g->host, g->conditions.at[i], args)) return i;
     return -1;
 }
 
-/* core.guards_check(guards, arguments) -> nil, or the number of the first guard that fails. The
- * version counts writes to all objects that have their fields behind; while it stands still, none
- * changed. */
-static int guards_check(lua_State *L)
+/* The version counts writes to all objects that have their fields behind; while it stands still,
+ * none changed. */
+int watch_guards_failing(lua_State *L, int guards, int args)
 {
-    Guards *g = lua_touserdata(L, 1);
-    lua_settop(L, 2);
-    lua_getiuservalue(L, 1, 1);
+    Guards *g = lua_touserdata(L, guards);
+    int top = lua_gettop(L);
+    lua_getiuservalue(L, guards, 1);
     lua_pushnil(L);
-    int failing = first_failing(L, g->host, g->fast.at, g->fast.n, 3);
+    int failing = first_failing(L, g->host, g->fast.at, g->fast.n, top + 1);
     if (failing < 0 && g->version != g->host->version) {
-        failing = first_failing(L, g->host, g->slow.at, g->slow.n, 3);
+        failing = first_failing(L, g->host, g->slow.at, g->slow.n, top + 1);
         if (failing < 0) g->version = g->host->version;
         else failing += g->fast.n;
     }
     if (failing < 0) {
-        failing = failing_condition(L, g);
-        if (failing < 0 && g->rules == room_of(g->host)->rules) return 0;
-        failing = count(g) + (failing < 0 ? g->conditions.n : failing);
+        failing = failing_condition(L, g, args);
+        if (failing < 0 && g->rules != room_of(g->host)->rules) failing = g->conditions.n;
+        if (failing >= 0) failing += count(g);
     }
-    lua_pushinteger(L, failing + 1);
-    return 1;
+    lua_settop(L, top);
+    return failing + 1;
+}
+
+/* core.guards_check(guards, arguments) -> nil, or the number of the first guard that fails. */
+static int guards_check(lua_State *L)
+{
+    lua_settop(L, 2);
+    int failing = watch_guards_failing(L, 1, 2);
+    if (failing) lua_pushinteger(L, failing);
+    return failing ? 1 : 0;
 }
 
 /* ---- explaining */

@@ -189,9 +189,10 @@ function coverage.report(self)
     if entry.reason then report.recaptures[#report.recaptures + 1] = entry.reason end
   end
   for i, b in ipairs(self.broken) do report.breaks[i] = b.record end
-  report.seconds = self.seconds + self.broken_seconds
+  local seconds = self.seconds + (self.calls and core.call_seconds(self.calls) or 0)
+  report.seconds = seconds + self.broken_seconds
   report.captured_steps = report.steps > 0 and captured / report.steps or 1
-  report.captured_time = report.seconds > 0 and self.seconds / report.seconds or 1
+  report.captured_time = report.seconds > 0 and seconds / report.seconds or 1
   return report
 end
 

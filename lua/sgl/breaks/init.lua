@@ -6,7 +6,7 @@
 -- Holds: the source line is read from the file; where that cannot be, it is left out.
 local condition = require "sgl.breaks.condition"
 local core = require "sgl.core"
-local guards = require "sgl.guards"
+local guards = require "sgl.compile.guards"
 local path = require "sgl.breaks.path"
 
 local breaks = {}

@@ -19,13 +19,11 @@ local function activation(name, doc, formula)
   end)
 end
 
-activation("relu", "max(x, 0).", function(x) return x:maximum(0) end)
+activation("relu", "max(x, 0).", function(x) return core.apply("relu", { x }) end)
 activation("tanh", "Hyperbolic tangent.", function(x) return x:tanh() end)
 activation("sigmoid", "1 / (1 + exp(-x)).", function(x) return x:sigmoid() end)
 activation("silu", "x · sigmoid(x), also called swish.", function(x) return x * x:sigmoid() end)
-activation("softplus", "log(1 + exp(x)), without overflow.", function(x)
-  return x:maximum(0) + (-x:abs()):exp():log1p()
-end)
+activation("softplus", "log(1 + exp(x)), without overflow.", function(x) return x:softplus() end)
 
 local SQRT_HALF, SQRT_2_BY_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
 local GELU = {
@@ -199,8 +197,17 @@ api.fn(F, "batch_norm", {
   end)
 end)
 
+-- Softmax along the last dim of masked scores: a row of which nothing is seen is 0, with gradient 0.
+local function softmax_of_seen(scores)
+  local largest = scores:amax(-1, { keepdim = true }):detach()
+  local e = (scores - largest:isfinite():where(largest, 0)):exp()
+  local total = e:sum(-1, { keepdim = true })
+  return e / total:eq(0):where(1, total)
+end
+
 api.fn(F, "scaled_dot_product_attention", {
-  doc = "softmax(q · kᵀ / sqrt(d)) · v (Vaswani et al., 2017).",
+  doc = "softmax(q · kᵀ / sqrt(d)) · v (Vaswani et al., 2017). A position whose mask hides all gets "
+    .. "0, with gradient 0.",
   args = { { "q", "tensor", "f32[…, t, d]" }, { "k", "tensor", "f32[…, s, d]" },
            { "v", "tensor", "f32[…, s, e]" } },
   opts = { { "causal", "boolean", false, "position i sees positions up to i only" },
@@ -219,8 +226,9 @@ api.fn(F, "scaled_dot_product_attention", {
       local seen = core.iota({ t, s }, 2, "i32"):le(core.iota({ t, s }, 1, "i32"))
       scores = seen:where(scores, -math.huge)
     end
-    if o.mask then scores = o.mask:where(scores, -math.huge) end
-    return F.dropout(scores:softmax(-1), o.dropout):matmul(v)
+    if not o.mask then return F.dropout(scores:softmax(-1), o.dropout):matmul(v) end
+    scores = o.mask:where(scores, -math.huge)
+    return F.dropout(softmax_of_seen(scores), o.dropout):matmul(v)
   end)
 end)
 

@@ -51,16 +51,16 @@ elementwise("huber_loss",
   "d²/2 where |d| <= delta, else delta·(|d| - delta/2), d = x - y (Huber, 1964).",
   { { "delta", "number", 1, "where the square ends" } },
   function(x, y, o)
-    local d = (x - y):abs()
-    return d:le(o.delta):where(d * d * 0.5, (d - 0.5 * o.delta) * o.delta)
+    local d = x - y
+    local size = d:abs()
+    return size:gt(o.delta):where((size - 0.5 * o.delta) * o.delta, d * d * 0.5)
   end)
 elementwise("bce_with_logits",
   "Binary cross entropy of logits x against probabilities y, computed as "
-  .. "max(x, 0) - x·y + log(1 + exp(-|x|)).",
+  .. "(1 - y)·x + softplus(-x).",
   { { "pos_weight", "number", 1, "weight of the positive class" } },
   function(x, y, o)
-    local tail = (-x:abs()):exp():log1p() + (-x):maximum(0)
-    return (1 - y) * x + (1 + y * (o.pos_weight - 1)) * tail
+    return (1 - y) * x + (1 + y * (o.pos_weight - 1)) * (-x):softplus()
   end)
 elementwise("kl_div", "Kullback-Leibler divergence y·(log y - x) of log-probabilities x from "
   .. "probabilities y. The mean is over all elements.", {},

@@ -18,8 +18,9 @@ local DIMS = { "dims", "integer|table?", "default: all" }
 local ONE = { "dim", "integer", "counts from 1, or from the end if negative" }
 local KEEP = { "keepdim", "boolean", false, "keep the reduced dims with size 1" }
 
-local function reduce(op, t, axes, keep)
-  local result = #axes > 0 and apply(op, t, { dims = axes }) or t
+-- first: of equal extremes the first has the gradient.
+local function reduce(op, t, axes, keep, first)
+  local result = #axes > 0 and apply(op, t, { dims = axes, first = first }) or t
   return keep and reshape(result, dims.reduced(t.shape, axes, true)) or result
 end
 
@@ -47,9 +48,9 @@ local function need_elements(op, t, axes)
   end
 end
 
-local function extreme(op, name, t, axes, keep)
+local function extreme(op, name, t, axes, keep, first)
   need_elements(name, t, axes)
-  return reduce(op, t, axes, keep)
+  return reduce(op, t, axes, keep, first)
 end
 
 for _, row in ipairs {
@@ -88,15 +89,16 @@ for _, row in ipairs {
 } do
   local name, value, index, word, other = table.unpack(row)
   api.tensor(name, {
-    doc = ("The %s of all elements; with a dim, the %s along it and their indices from 0. "
-      .. "Element by element it is %s."):format(word, word, other),
+    doc = ("The %s of all elements; with a dim, the %s along it and their indices from 0: of equals "
+      .. "the first. Element by element it is %s."):format(word, word, other),
     args = { T, { "dim", "integer?", "default: all" } },
     opts = { KEEP }, returns = "tensor, or values, indices",
     errors = "an empty dim",
   }, function(t, dim, o)
     if not dim then return extreme(value, name, t, dims.axes(name, t), o.keepdim) end
     local axis = dims.axis(name, t, dim)
-    return extreme(value, name, t, { axis }, o.keepdim), position_of(index, t, axis, o.keepdim)
+    return extreme(value, name, t, { axis }, o.keepdim, true),
+      position_of(index, t, axis, o.keepdim)
   end)
 end
 
@@ -159,6 +161,21 @@ statistic("var", "Variance over dims, unbiased unless correction is 0.", { CORRE
 statistic("std", "Standard deviation over dims, unbiased unless correction is 0.",
   { CORRECTION }, function(t, axes, o) return safe_sqrt(variance(t, axes, o)) end)
 
+local function power_root(total, p)
+  local zero = total:eq(0)
+  return zero:where(total:detach() ^ (1 / p), zero:where(1, total) ^ (1 / p))
+end
+
+-- (Σ a^p)^(1/p) of a >= 0. Zeros get no gradient where it is infinite, a norm of 0 none at all.
+local function power_norm(a, p, axes, keep)
+  if p < 1 then
+    local zero = a:eq(0)
+    local power = zero:where(a:detach() ^ p, zero:where(1, a) ^ p)
+    return power_root(reduce("sum", power, axes, keep), p)
+  end
+  return power_root(reduce("sum", a ^ p, axes, keep), p)
+end
+
 api.tensor("norm", {
   doc = "The p-norm over dims: 1, 2, any number, math.huge for the largest, 0 for the count.",
   args = { T, { "p", "number?", "default 2" }, DIMS }, opts = { KEEP }, returns = "tensor",
@@ -171,7 +188,7 @@ api.tensor("norm", {
     if p == -math.huge then return extreme("reduce_min", "norm", x:abs(), axes, keep) end
     if p == 0 then return reduce("sum", x:ne(0):to(x.dtype), axes, keep) end
     if p == 1 then return reduce("sum", x:abs(), axes, keep) end
-    return reduce("sum", x:abs() ^ p, axes, keep) ^ (1 / p)
+    return power_norm(x:abs(), p, axes, keep)
   end, float(t)))
 end)
 
@@ -223,7 +240,8 @@ api.tensor("log_softmax", {
 end)
 
 api.tensor("median", {
-  doc = "The lower median of all elements, or along a dim with its indices from 0.",
+  doc = "The lower median of all elements, or along a dim with its indices from 0; NaN where there "
+    .. "is one.",
   args = { T, { "dim", "integer?", "default: all" } }, opts = { KEEP },
   returns = "tensor, or values, indices",
   errors = "an empty dim",
@@ -233,6 +251,11 @@ api.tensor("median", {
   need_elements("median", from, { axis })
   local order = apply("argsort", from, { dim = axis, descending = false })
   local at = order:narrow(axis, (from.shape[axis] + 1) // 2, 1)
+  if from.dtype:find "f" then
+    -- NaN is the largest to argmax, so that is the first one, where there is one.
+    local largest = reduce("argmax", from, { axis }, true)
+    at = gather("median", from, axis, largest):isnan():where(largest, at)
+  end
   local value = gather("median", from, axis, at)
   if not dim then return value:squeeze(1) end
   if o.keepdim then return value, at end

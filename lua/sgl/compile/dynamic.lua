@@ -109,11 +109,30 @@ local function check_specs(specs)
   visit(specs, 0)
 end
 
---- What a compiled function keeps; nil when none of its sizes is symbolic.
+--- What a compiled function keeps; nil when none of its sizes is symbolic. `changed`: the same
+--- sizes may be another signature than before.
 function dynamic.new(options)
   if not options.inputs and not options.dynamic then return nil end
   check_specs(options.inputs or {})
   return { specs = options.inputs or {}, automatic = options.dynamic, seen = {}, names = {} }
+end
+
+local DTYPES = {}
+for i, dtype in ipairs(core.dtypes()) do DTYPES[dtype.name] = i - 1 end
+
+--- The specs as core.calls reads them: tables of texts, each the number of the dtype and the sizes,
+--- -1 for a symbolic one.
+function dynamic.packed(specs)
+  if not is_spec(specs) then
+    local list = {}
+    for key, spec in pairs(type(specs) == "table" and specs or {}) do
+      list[key] = dynamic.packed(spec)
+    end
+    return specs and list
+  end
+  local sizes = {}
+  for i, size in ipairs(specs.shape) do sizes[i] = is_dim(size) and -1 or size end
+  return string.pack("=" .. ("i8"):rep(#sizes + 1), DTYPES[specs.dtype], table.unpack(sizes))
 end
 
 --- The spec below `key` of a spec or list of specs.
@@ -153,6 +172,7 @@ local function record_of(state, name, t)
   local id = ("%s %s %d"):format(name, t.dtype, t.ndim)
   local record = state.seen[id]
   if not record then
+    state.changed = true
     record = { sizes = t.shape, group = {}, name = name }
     state.seen[id] = record
   end
@@ -162,6 +182,7 @@ end
 local function new_group(state, record, axis)
   local base = ("%s_%d"):format(record.name:gsub("[^%w_]", "_"):gsub("^%d", "_%0"), axis)
   local taken = state.names[base] or 0
+  state.changed = true
   state.names[base] = taken + 1
   return { name = taken == 0 and base or ("%s_%d"):format(base, taken) }
 end
@@ -222,6 +243,7 @@ function dynamic.capture(capture, self, key, walk, ...)
   local final = { SGL_ENOMEM = true, SGL_EINTR = true }
   if walk.wrote or type(result) == "table" and final[result.code] then error(result, 0) end
   for _, record in ipairs(walk.promoted) do record.fixed = true end
+  self.dynamic.changed = true
   self.dynamic.refused = tostring(result)
   return nil
 end

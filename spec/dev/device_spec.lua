@@ -103,6 +103,19 @@ describe("a device with memory and streams of its own", function()
     end
   end)
 
+  it("runs control flow without the host's reading a value, where the device decides", function()
+    local want = on_cpu(CONTROL)
+    for seed = 1, SEEDS do
+      -- A copy that is not waited for would be found, so none is made before the results are read.
+      assert.are.equal(want, on_fake(CONTROL, "FAKE_CONTROL=1 FAKE_SEED=" .. seed))
+    end
+    local out, status = run(FAKE, CONTROL:gsub("print.*", "end"),
+      "SGL_BACKEND=fake FAKE_CONTROL=1 FAKE_FAULT=EARLY_READ")
+    assert.are.same({ "", 0 }, { out, status })
+    local bits = "spec/dev/op_bits.lua"
+    assert.are.equal(on_cpu(bits), on_fake(bits, "FAKE_CONTROL=1 FAKE_SEED=2"))
+  end)
+
   it("starts groups that only move data, and waits before the first that needs them", function()
     local out = on_fake(STEPS .. [[
       for kind, of in step:graph "kernels":gmatch "step %d+ (%w+)([^\n]*)" do

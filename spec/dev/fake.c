@@ -13,8 +13,8 @@ extern const Backend CPU_BACKEND;
 
 typedef struct FakeState {
     Device *device;
-    void *cpu;               /* the state of the CPU backend */
-    void *at;                /* the workspace */
+    void *cpu; /* the state of the CPU backend */
+    void *at;  /* the workspace */
 } FakeState;
 
 static int planted = -1;
@@ -22,11 +22,11 @@ static const DevRun *program; /* the one that is being given, */
 static int current;           /* and its step */
 static struct {
     FakeState *state;
-    int step; /* -1: none */
-} held = {NULL, -1};          /* EARLY_EVENT: the step that comes after its event */
-static void *freed;           /* STALE_ADDRESS: what is no longer there */
-static void *in_flight;       /* REUSED: what a started step reads */
-static bool hurries;          /* EARLY_READ: the next wait of the host is left out */
+    int step;           /* -1: none */
+} held = {NULL, -1};    /* EARLY_EVENT: the step that comes after its event */
+static void *freed;     /* STALE_ADDRESS: what is no longer there */
+static void *in_flight; /* REUSED: what a started step reads */
+static bool hurries;    /* EARLY_READ: the next wait of the host is left out */
 
 static const char *const NAMES[FAKE_FAULTS] = {
 #define FAULT(name, text) [FAKE_##name] = #name,
@@ -95,6 +95,7 @@ static void give_free(Device *d, void *at)
     fake_watch_touch(0, at, b->bytes, true, "free");
     b->dying = true;
     FakeOp *op = op_new(d, run_free, at, NULL, 0);
+    op->region = 0; /* whichever branch happens */
     if (!plants(FAKE_EARLY_FREE)) fake_queue_give(0, op);
     else run_free(op);
 }
@@ -241,8 +242,7 @@ static void *wrong_address(const Step *s, const StepUse *use, void *right)
 static void describe(Ctx *cx, const Step *s, int i, char *text, size_t size)
 {
     SrcPos at = base_src_pos(cx, s->node ? s->node->src : 0);
-    snprintf(text, size, "step %d %s (%s:%d)", i,
-             s->kind == STEP_KERNEL ? s->kernel->name : STEPS[s->kind].name, at.file, at.line);
+    snprintf(text, size, "step %d %s (%s:%d)", i, kern_step_name(s), at.file, at.line);
 }
 
 static void give_step(FakeState *st, const DevRun *r, int i)
@@ -302,9 +302,50 @@ static int run_program(Device *d, void *state, const DevRun *r)
     log_addresses(state, r);
     program = r;
     in_flight = NULL;
-    for (current = 0; current < r->steps->n && code >= 0; current++) code = r->step(r->arg, current);
+    for (current = 0; current < r->steps->n && code >= 0; current++)
+        code = r->step(r->arg, current);
     program = before;
     current = outer;
+    return code;
+}
+
+/* ---- control flow */
+
+static bool decides(void) { return getenv("FAKE_CONTROL") != NULL; }
+
+static int cond(Device *d, const DevControl *c)
+{
+    int code = SGL_OK;
+    if (!decides()) return 1;
+    for (int which = 0; which < 2 && code >= 0; which++) {
+        int before = fake_region_begin(d, c->taken, which == 0, NULL);
+        code = c->give(c->arg, which, 0);
+        fake_region_end(before);
+    }
+    return code;
+}
+
+static int scan(Device *d, const DevControl *c)
+{
+    int code = SGL_OK;
+    (void)d;
+    if (!decides()) return 1;
+    for (int64_t row = 0; row < c->rows && code >= 0; row++) code = c->give(c->arg, 0, row);
+    return code;
+}
+
+/* A row happens if those before it did. */
+static int loop(Device *d, const DevControl *c)
+{
+    int code = SGL_OK, outside = -1;
+    if (!decides()) return 1;
+    if (c->count) zero(d, 0, c->count, sizeof(int32_t));
+    for (int64_t row = 0; row < c->rows && code >= 0; row++) {
+        int before = fake_region_begin(d, c->taken, true, c->count);
+        if (outside < 0) outside = before;
+        code = c->give(c->arg, 0, row);
+    }
+    if (outside >= 0) fake_region_end(outside);
     return code;
 }
 
@@ -374,4 +415,7 @@ const Backend FAKE_BACKEND = {
     .place = place,
     .run = run,
     .run_program = run_program,
+    .cond = cond,
+    .scan = scan,
+    .loop = loop,
 };

@@ -10,6 +10,7 @@
  *   fake_memory.c  addresses, protection, which bytes have been written
  *   fake_watch.c   who touches what, and whether the order of that is certain
  *
+ * FAKE_CONTROL has it decide control flow by itself.
  * FAKE_FAULT  plants one; FAKE_SEED orders the queues; FAKE_LOG names a file that gets a line with
  *             the addresses of each run of a program.
  * Holds: all checks are made when work is given, so they do not depend on the seed.
@@ -84,6 +85,7 @@ typedef struct FakeOp FakeOp;
 struct FakeOp {
     int (*run)(FakeOp *op);  /* NULL: a record or a wait */
     FakeOp *next;
+    int region;              /* it is left out unless that one is taken; 0: it is not */
     int event;               /* of a record or a wait */
     uint64_t version;        /* of it */
     bool wait;
@@ -97,6 +99,10 @@ struct FakeOp {
     void *buffers[];         /* of a step; or bytes on their way in */
 };
 FakeOp *fake_op(size_t extra, int (*run)(FakeOp *op));
+/* What is given from now on happens only if the bool at `taken` is `when`, and what encloses it
+ * happens; then the i32 at `count`, unless NULL, goes up. Returns the region before. */
+int fake_region_begin(Device *d, const void *taken, bool when, void *count);
+void fake_region_end(int before);
 void fake_queue_give(int stream, FakeOp *op);
 void fake_queue_record(int stream, int event);
 void fake_queue_wait(int stream, int event);

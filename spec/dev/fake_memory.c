@@ -52,7 +52,8 @@ static void on_fault(int sig, siginfo_t *info, void *context)
     if (!b) fake_report(FAKE_STALE_ADDRESS, "%p", info->si_addr);
     size_t at = (uintptr_t)info->si_addr - b->at;
     if (b->kind == FAKE_MEMORY) fake_report(FAKE_HOST_READ, "byte %zu of %zu", at, b->bytes);
-    if (!b->source) fake_report(FAKE_MISSING_BACK, "nothing was copied to these %zu bytes", b->bytes);
+    if (!b->source)
+        fake_report(FAKE_MISSING_BACK, "nothing was copied to these %zu bytes", b->bytes);
     if (b->stale) fake_report(FAKE_MISSING_BACK, "what was copied has changed since");
     fake_report(FAKE_EARLY_READ, "byte %zu of %zu", at, b->bytes);
 }

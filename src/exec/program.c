@@ -429,7 +429,7 @@ static int give_wait(Program *p, const Step *step)
 /* An error inside a block has its position already. */
 static int give_step(const Watched *w, int i)
 {
-    static int (*const OWN[STEP_KINDS])(Program *p, const Step *step) = {
+    static int (*const OWN[STEP_KINDS])(Program * p, const Step *step) = {
         [STEP_CALL] = give_call,
         [STEP_RECORD] = give_record,
         [STEP_WAIT] = give_wait,
@@ -454,8 +454,8 @@ static int run_step(void *arg, int i)
     return code;
 }
 
-/* All steps, in the backend's way or one after the other. What may fail is waited for, and so is
- * everything when something did: nothing then uses what the caller may free. */
+/* All steps, in the backend's way or one after the other. When something failed, everything is
+ * waited for: nothing then uses what the caller may free. */
 static int run_all(Program *p)
 {
     const Backend *backend = p->device->backend;
@@ -466,7 +466,7 @@ static int run_all(Program *p)
     else
         for (int i = 0; i < p->steps.n && code >= 0; i++) code = run_step(&w, i);
     if (code < 0) dev_drain(p->device);
-    return code >= 0 && p->fails ? dev_sync(p->device) : code;
+    return code;
 }
 
 static int run_steps(Program *p)
@@ -485,11 +485,21 @@ int exec_run(Program *p, Storage *const *in, Storage **out)
     if (watched) span = obs_span_begin(p->cx);
     int code = bind(p, in);
     if (code >= 0) code = run_steps(p);
+    if (code >= 0 && p->fails) code = dev_sync(p->device);
     for (int k = 0; k < exec_program_graph(p)->outputs.n && code >= 0; k++)
         out[k] = dev_storage_ref(p->kept[k]);
     if (told && code >= 0) exec_run_tell(p, obs_span_ms(&span));
     if (watched) obs_span_end(p->cx, &span);
     return code < 0 ? code : SGL_OK;
+}
+
+bool exec_program_needs_host(const Program *p)
+{
+    for (int i = 0; i < p->steps.n; i++)
+        if (p->steps.at[i].kind == STEP_CALL && !ir_is_control(p->steps.at[i].node)) return true;
+    for (int i = 0; i < exec_calls_count(p->calls); i++)
+        if (exec_program_needs_host(exec_calls_at(p->calls, i))) return true;
+    return false;
 }
 
 int exec_program_call(Program *p, void *const *in, void *const *out)

@@ -16,11 +16,6 @@ static const char *const PLACE_NAMES[] = {
     [BUF_INPUT] = "input",
     [BUF_OUTPUT] = "output",
 };
-const char *exec_step_name(const Step *s)
-{
-    return s->kind == STEP_KERNEL ? s->kernel->name : STEPS[s->kind].name;
-}
-
 static void put_nodes(const NodeVec *nodes, Str *out)
 {
     for (int i = 0; i < nodes->n; i++) base_str_fmt(out, " %%%u", nodes->at[i]->id);

@@ -26,6 +26,4 @@ struct Program {
 };
 
 /* The program as one C file (program_c.c). */
-void exec_program_c(const Program *p, Str *out);
-const char *exec_step_name(const Step *s);       /* of the kernel, or its kind */
-#endif
+void exec_program_c(const Program *p, Str *out);#endif

@@ -53,6 +53,7 @@ typedef VEC(Step) StepVec;
  * CALL needs none. */
 typedef struct StepUse { int buffer; bool reads, writes; } StepUse;
 bool kern_step_use(const Step *s, int i, StepUse *use);
+const char *kern_step_name(const Step *s);       /* of its kernel, or of its kind */
 /* The kind of the steps that run the op, or STEP_KINDS. */
 StepKind kern_step_of(int op);
 /* Lowers group number `group`; appends its steps. */

@@ -12,7 +12,7 @@ describe("adding a backend #slow", function()
     pipe:close()
     assert(text:find("status 0\n$"), text)
     for _, line in ipairs { "src/cpu/toy.c and one line of src/base/backend.def",
-      "in Lua: 5.0\tcompiled", "the setting enable knows it", " 0 failed" } do
+      "in Lua: 5.0 compiled", "the setting enable knows it", " 0 failed" } do
       assert.is_truthy(text:find(line, 1, true), text)
     end
   end)

@@ -44,7 +44,7 @@ struct Backend {
     void (*stop)(Device *d);         /* at the context's end; NULL: there is nothing to end */
 
     /* ---- memory: all of it, or all NULL: the host's memory is the device's */
-    void *(*alloc)(Device *d, size_t bytes);       /* 128-byte aligned, not cleared; NULL: none left */
+    void *(*alloc)(Device *d, size_t bytes);   /* 128-byte aligned, not cleared; NULL: none left */
     /* Once stream 0 has come to what it was given so far: the memory may be used until then. */
     void (*free)(Device *d, void *at);
     /* Host memory that copies go to. NULL: any memory is as good. */

@@ -26,4 +26,5 @@ struct Program {
 };
 
 /* The program as one C file (program_c.c). */
-void exec_program_c(const Program *p, Str *out);#endif
+void exec_program_c(const Program *p, Str *out);
+#endif

@@ -1,7 +1,8 @@
 /* step.h: the steps of a program, in the form backends execute, and the lowering that makes them.
  *
  * A step's buffers are numbers into the program's buffer table; a View is a strided window on one
- * (strides in elements). Numbers that a run decides are filled in before it. Everything a step points to lives in the arena given to kern_lower.
+ * (strides in elements). Numbers that a run decides are filled in before it. Everything a step
+ * points to lives in the arena given to kern_lower.
  */
 #ifndef SGL_KERN_STEP_H
 #define SGL_KERN_STEP_H

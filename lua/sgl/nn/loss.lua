@@ -3,6 +3,7 @@
 local core = require "sgl.core"
 local api = require "sgl.api"
 local base = require "sgl.nn.module"
+local wide = require "sgl.tensor.wide"
 
 local M = base.M
 
@@ -38,7 +39,7 @@ local function elementwise(name, doc, opts, formula)
   }, function(x, y, o)
     same_shape(name, x, y)
     local reduce = reducer(name, o)
-    return core.region(name, { x, y }, function() return reduce(formula(x, y, o)) end)
+    return wide(name, { x, y }, 2, function(a, b) return reduce(formula(a, b, o)) end)
   end)
 end
 
@@ -128,8 +129,8 @@ api.fn(M, "nll_loss", {
 }, function(x, target, o)
   local shape = target.shape
   reducer("nll_loss", o)
-  return core.region("nll_loss", { x, target }, function()
-    local logp, classes = classes_last("nll_loss", x, target)
+  return wide("nll_loss", { x, target }, 2, function(logs, ids)
+    local logp, classes = classes_last("nll_loss", logs, ids)
     local loss, kept = picked(logp, classes, o.ignore_index)
     return finish("nll_loss", o, loss, kept, shape)
   end)
@@ -151,8 +152,8 @@ api.fn(M, "cross_entropy", {
       ("nn.cross_entropy: label_smoothing must be in [0, 1], not %g"):format(s))
   end
   reducer("cross_entropy", o)
-  return core.region("cross_entropy", { x, target }, function()
-    local logits, classes = classes_last("cross_entropy", x, target)
+  return wide("cross_entropy", { x, target }, 2, function(scores, ids)
+    local logits, classes = classes_last("cross_entropy", scores, ids)
     local logp = logits:log_softmax(-1)
     local loss, kept = picked(logp, classes, o.ignore_index)
     if s > 0 then

@@ -9,8 +9,9 @@
 local api = require "sgl.api"
 local core = require "sgl.core"
 local dims = require "sgl.tensor.dims"
+local wide = require "sgl.tensor.wide"
 
-local Tensor, region = core.Tensor, core.region
+local Tensor = core.Tensor
 
 local T = { "t", "tensor" }
 local ELEMENTWISE = { unary = 1, test = 1, binary = 2, compare = 2, select = 3 }
@@ -53,7 +54,7 @@ end
 -- A function of one tensor recorded under its name.
 local function composite(name, doc, fn, opts)
   api.tensor(name, { doc = doc, args = { T }, opts = opts, returns = "tensor" },
-    function(t, o) return (region(name, { t }, fn, float(t), o)) end)
+    function(t, o) return wide(name, { float(t) }, 1, function(x) return fn(x, o) end) end)
 end
 
 -- t moved to a bound. No gradient flows where a number binds, at the bound itself neither; equal

@@ -10,8 +10,9 @@ local dims = require "sgl.tensor.dims"
 local float = require "sgl.tensor.elementwise".float
 local reshape = require "sgl.tensor.movement".reshape
 local gather = require "sgl.tensor.gather".gather
+local wide = require "sgl.tensor.wide"
 
-local apply, raise, region = core.apply, core.raise, core.region
+local apply, raise = core.apply, core.raise
 
 local T = { "t", "tensor" }
 local DIMS = { "dims", "integer|table?", "default: all" }
@@ -137,7 +138,8 @@ local function statistic(name, doc, opts, fn)
   opts[#opts + 1] = KEEP
   api.tensor(name, { doc = doc, args = { T, DIMS }, opts = opts, returns = "tensor" },
     function(t, list, o)
-      return (region(name, { t }, fn, float(t), dims.axes(name, t, list), o))
+      local axes = dims.axes(name, t, list)
+      return wide(name, { float(t) }, 1, function(x) return fn(x, axes, o) end)
     end)
 end
 
@@ -182,14 +184,14 @@ api.tensor("norm", {
 }, function(t, p, list, o)
   local axes, keep = dims.axes("norm", t, list), o.keepdim
   p = p or 2
-  return (region("norm", { t }, function(x)
+  return wide("norm", { float(t) }, 1, function(x)
     if p == 2 then return safe_sqrt(reduce("sum", x * x, axes, keep)) end
     if p == math.huge then return extreme("reduce_max", "norm", x:abs(), axes, keep) end
     if p == -math.huge then return extreme("reduce_min", "norm", x:abs(), axes, keep) end
     if p == 0 then return reduce("sum", x:ne(0):to(x.dtype), axes, keep) end
     if p == 1 then return reduce("sum", x:abs(), axes, keep) end
     return power_norm(x:abs(), p, axes, keep)
-  end, float(t)))
+  end)
 end)
 
 -- The shift of softmax, with size 1 in the reduced dims. The sum of exp(x - shift) is then from 1
@@ -206,14 +208,14 @@ api.tensor("logsumexp", {
   if size_of(t, axes) == 0 then
     return core.full(dims.reduced(t.shape, axes, o.keepdim), -math.huge, float(t).dtype)
   end
-  return (region("logsumexp", { t }, function(x)
+  return wide("logsumexp", { float(t) }, 1, function(x)
     local m = shift(x, axes)
     m = m:isfinite():where(m, 0)
     local total = reduce("sum", (x - m):exp(), axes, o.keepdim)
     local none = total:eq(0)
     local log = none:where(-math.huge, none:where(1, total):log())
     return log + (o.keepdim and m or reshape(m, dims.reduced(x.shape, axes)))
-  end, float(t)))
+  end)
 end)
 
 api.tensor("softmax", {
@@ -221,10 +223,10 @@ api.tensor("softmax", {
 }, function(t, dim)
   local axes = dims.axes("softmax", t, dim)
   if dims.count(t.shape) == 0 then return float(t) end
-  return (region("softmax", { t }, function(x)
+  return wide("softmax", { float(t) }, 1, function(x)
     local e = (x - shift(x, axes)):exp()
     return e / reduce("sum", e, axes, true)
-  end, float(t)))
+  end)
 end)
 
 api.tensor("log_softmax", {
@@ -233,10 +235,10 @@ api.tensor("log_softmax", {
 }, function(t, dim)
   local axes = dims.axes("log_softmax", t, dim)
   if dims.count(t.shape) == 0 then return float(t) end
-  return (region("log_softmax", { t }, function(x)
+  return wide("log_softmax", { float(t) }, 1, function(x)
     local off = x - shift(x, axes)
     return off - reduce("sum", off:exp(), axes, true):log()
-  end, float(t)))
+  end)
 end)
 
 api.tensor("median", {

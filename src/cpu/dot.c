@@ -65,7 +65,7 @@ static const PanelFn DOTS[DT_COUNT] = {
     [DT_f64] = dot_f64,
 };
 
-size_t cpu_dot_scratch(const Step *s)
+static size_t cpu_dot_scratch(const Step *s)
 {
     return cpu_gemm_workspace(ir_blocks(s->node));
 }
@@ -161,7 +161,7 @@ static void run_chunk(void *arg, int chunk, int worker)
     for (; b < end; b++) run_panel(c, b, i, l, worker);
 }
 
-int cpu_dot(const CpuJob *j)
+static int cpu_dot(const CpuJob *j)
 {
     if (cpu_view_count(&j->out) == 0) return SGL_OK;
     Cut c = cut(j);
@@ -169,3 +169,5 @@ int cpu_dot(const CpuJob *j)
     cpu_split(j, (int)chunks, run_chunk, &c);
     return SGL_OK;
 }
+
+const CpuOp cpu_op_DOT = {cpu_dot, cpu_dot_scratch, true, 1};

@@ -87,7 +87,7 @@ static void gather_chunk(void *arg, int chunk, int worker)
     }
 }
 
-int cpu_gather(const CpuJob *j)
+static int cpu_gather(const CpuJob *j)
 {
     IndexJob g = index_job(j);
     int code = check(&g);
@@ -118,7 +118,7 @@ static void scatter_chunk(void *arg, int chunk, int worker)
         add(to + (size_t)position_at(t, g->j->in[1], i) * row, 1, updates + (size_t)i * row, 1, n);
 }
 
-int cpu_scatter(const CpuJob *j)
+static int cpu_scatter(const CpuJob *j)
 {
     IndexJob g = index_job(j);
     int code = check(&g);
@@ -130,3 +130,7 @@ int cpu_scatter(const CpuJob *j)
     cpu_split(j, (int)(g.x.outer * g.runs), scatter_chunk, &g);
     return SGL_OK;
 }
+
+const CpuOp cpu_op_gather = {cpu_gather, NULL, false, 1};
+
+const CpuOp cpu_op_scatter_add = {cpu_scatter, NULL, true, 1};

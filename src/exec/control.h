@@ -24,7 +24,7 @@ const Program *exec_calls_at(const Calls *c, int i);
 int exec_calls_of(const Calls *c, int step, int out[2]);
 
 /* program.c: as exec_compile, for a block: a part of a program, which is not told of. */
-Program *exec_compile_part(Graph *g);
+Program *exec_compile_part(Graph *g, const char *text);
 /* program.c: is anything among its steps, or those of its blocks, that the host does: an effect? */
 bool exec_program_needs_host(const Program *p);
 /* program.c: a run on plain addresses, for blocks: in[i] of graph input i, out[k] of output k,

@@ -18,7 +18,7 @@ const char *tensor_colon_hint(lua_State *L)
     return lua_pushfstring(L, "t:%s(…), with a colon", ar.name);
 }
 
-static void check_alive(lua_State *L, const Tensor *t, const char *what)
+void tensor_check_alive(lua_State *L, const Tensor *t, const char *what)
 {
     if (t->life == TENSOR_CLOSED)
         bind_raise(L, SGL_ECLOSED, NULL, "%s: the tensor is closed", what);
@@ -41,7 +41,7 @@ Tensor *tensor_or_number(lua_State *L, Host *h, int arg, const char *what)
 {
     Tensor *t = tensor_at(L, h, arg);
     if (t) {
-        check_alive(L, t, what);
+        tensor_check_alive(L, t, what);
         return t;
     }
     const char *got = bind_kind(L, arg);
@@ -60,7 +60,7 @@ Tensor **tensor_list(lua_State *L, Host *h, int arg, const char *what, int *n)
         if (!list[i])
             bind_raise(L, SGL_EARG, NULL, "%s: element %d must be a tensor, got %s", what, i + 1,
                        bind_kind(L, -1));
-        check_alive(L, list[i], what);
+        tensor_check_alive(L, list[i], what);
         lua_pop(L, 1);
     }
     return list;

@@ -242,6 +242,8 @@ void tensor_class(lua_State *L, Host *h)
     static const ClassKind KIND = {kind_of};
     bind_class_kind(L, &KIND);
     room_of(h)->meta = lua_topointer(L, meta);
+    lua_pushvalue(L, meta);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, room_of(h)->meta);
     lua_getfield(L, meta, "__index");
     lua_pushvalue(L, -1);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &METHODS_KEY);

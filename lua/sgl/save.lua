@@ -36,7 +36,7 @@ local function add(list, name, value, path)
 end
 
 api.fn(api.root, "save", {
-  doc = "Writes tensors by name to a safetensors file.",
+  doc = "Writes tensors by name to a file, in the format that its ending names, else safetensors.",
   args = { { "state", "table", "a state dict, a module, or tables of them" },
            { "path", "string", "of the file; it is replaced as a whole" } },
   opts = { { "metadata", "table", nil, "strings by name, kept in the file" } },
@@ -47,7 +47,8 @@ api.fn(api.root, "save", {
 end)
 
 api.fn(api.root, "load", {
-  doc = "Reads a safetensors file as a state dict: the names from 1, and name -> tensor.",
+  doc = "Reads a file of tensors (safetensors, or by its ending another format such as IDX) as a "
+    .. "state dict: the names from 1, and name -> tensor.",
   args = { { "path", "string", "of the file" } },
   opts = { { "prefix", "string", "", "take only names that begin so, without it" } },
   returns = "state dict, metadata; or nil, message, code",

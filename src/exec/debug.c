@@ -45,6 +45,7 @@ static void put_times(const ProgramInfo *info)
     fputc('\n', stderr);
 }
 
+/* Compiles, and prints of each stage what the level of the setting asks for. */
 Program *exec_debug_compile(Graph *g, const char *text)
 {
     if (!g) return NULL;

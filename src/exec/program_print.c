@@ -16,6 +16,7 @@ static const char *const PLACE_NAMES[] = {
     [BUF_INPUT] = "input",
     [BUF_OUTPUT] = "output",
 };
+
 static void put_nodes(const NodeVec *nodes, Str *out)
 {
     for (int i = 0; i < nodes->n; i++) base_str_fmt(out, " %%%u", nodes->at[i]->id);

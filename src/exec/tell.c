@@ -8,6 +8,7 @@
 
 enum { FUSED_MIN = 3, LIST_MAX = 400 };
 
+/* Of the kernel, or its kind. */
 void exec_compile_tell(Ctx *cx, const Program *p, bool in_memory, double ms)
 {
     const ProgramInfo none = {.cache = "none"}, *info = p ? &p->info : &none;

@@ -50,6 +50,7 @@ static void push_classes(lua_State *L, int classes)
     }
 }
 
+/* Pushes the row of an op. */
 static void push_op(lua_State *L, const OpInfo *op)
 {
     lua_createtable(L, 0, 9);
@@ -81,6 +82,7 @@ static int ops(lua_State *L)
     return 1;
 }
 
+/* core.dtypes() -> list of {name, class, bytes} in the order of their numbers */
 static int dtypes(lua_State *L)
 {
     lua_createtable(L, DT_COUNT, 0);

@@ -51,6 +51,8 @@ static CacheEntry *compile(Host *h, Graph *g, const char *text, const Str *key)
     return exec_cache_add_held(room_of(h)->cache, key->at, key->n, p, bytes, base_clock() - start);
 }
 
+/* Found by the key, or made; either is held, so that the cache does not drop it while the caller
+ * has it. */
 CacheEntry *tensor_cache_captured(Host *h, const CacheRecipe *r)
 {
     Str key = {0};
@@ -78,6 +80,7 @@ static void warn_of_refaults(lua_State *L, Host *h)
     lua_warning(L, " cache_size_limit together; sgl.cache.stats().advice says what would do", 0);
 }
 
+/* A program that the cache had to free is made again from the graph that its entry keeps. */
 Program *tensor_cache_ready(lua_State *L, Host *h, CacheEntry *e)
 {
     Program *p = exec_cache_program(room_of(h)->cache, e);
@@ -118,6 +121,7 @@ static void set_percentiles(lua_State *L, const char *key, const ObsSamples *s)
     lua_setfield(L, -2, key);
 }
 
+/* Pushes what the cache on disk counted. */
 static void push_disk(lua_State *L, Ctx *cx)
 {
     DiskStats s = exec_disk_stats(cx);

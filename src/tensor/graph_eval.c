@@ -48,6 +48,7 @@ const Node *tensor_graph_node(lua_State *L, const Graph *g, int arg)
     return NULL;
 }
 
+/* Raises, and names the inputs that are missing. */
 static void wrong_count(lua_State *L, const Graph *g, int got, const char *what)
 {
     Str *missing = bind_text(L);
@@ -92,6 +93,7 @@ static void check_input(lua_State *L, const Graph *g, int i, const Storage *s)
                lua_tostring(L, -1));
 }
 
+/* Pushes the values of the inputs as the reference interpreter takes them. */
 static Arrays *input_arrays(lua_State *L, Host *h, const Graph *g)
 {
     Tensor **list = input_tensors(L, h, g, "eval");

@@ -8,7 +8,6 @@
 
 enum { FUSED_MIN = 3, LIST_MAX = 400 };
 
-/* Of the kernel, or its kind. */
 void exec_compile_tell(Ctx *cx, const Program *p, bool in_memory, double ms)
 {
     const ProgramInfo none = {.cache = "none"}, *info = p ? &p->info : &none;

@@ -263,7 +263,7 @@ static void give_step(FakeState *st, const DevRun *r, int i)
     for (int k = 0; kern_step_use(s, k, &use); k++) {
         if (use.buffer < 0) continue;
         const Node *n = r->plan->buffers.at[use.buffer].node;
-        size_t bytes = (size_t)ir_count(n) * DTYPES[n->dtype].bytes;
+        size_t bytes = (size_t)pass_count_now(r->plan->sizes, n) * DTYPES[n->dtype].bytes;
         void *at = op->buffers[use.buffer] = wrong_address(s, &use, r->buffers[use.buffer]);
         if (use.reads) fake_watch_touch(s->stream, at, bytes, false, what);
         if (use.writes) fake_watch_touch(s->stream, at, bytes, true, what);

@@ -99,7 +99,8 @@ static void check_idle(lua_State *L, const Prog *p, const char *doing)
 static void prog_ready(lua_State *L, Host *h, Prog *p)
 {
     CacheEntry *e = p->dynamic ? capture_dynamic_latest(p->dynamic) : p->entry;
-    p->program = e ? tensor_cache_ready(L, h, e) : NULL;
+    p->program =
+        e ? tensor_cache_ready(L, h, e, p->dynamic ? capture_dynamic_sizes(p->dynamic) : NULL) : NULL;
 }
 
 static Prog *prog_check(lua_State *L)
@@ -297,7 +298,8 @@ static int run(lua_State *L, Host *h, Prog *p)
     tensor_runs(L, h);
     p->running = true;
     exec_cache_run_begin(tensor_programs(h));
-    int status = exec_run(p->program, p->in, p->out);
+    int status = p->dynamic ? capture_dynamic_bind(p->dynamic, p->program) : SGL_OK;
+    if (status >= 0) status = exec_run(p->program, p->in, p->out);
     exec_cache_run_end(tensor_programs(h));
     p->running = false;
     release(p->in, p->nin);

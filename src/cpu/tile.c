@@ -104,7 +104,7 @@ static int make_plan(TilePlan *p)
     p->outer = product(k, 0, k->nouter);
     p->lanes = product(k, k->nouter, k->nvar);
     size[k->mode](p);
-    p->walk = base_mem_zero(walks_most(k) + 1, sizeof *p->walk);
+    p->walk = base_mem_alloc((walks_most(k) + 1) * sizeof *p->walk);
     if (!p->walk || cpu_tile_reductions(p) != SGL_OK || cpu_tile_code(p) != SGL_OK)
         return SGL_ENOMEM;
     for (int i = 0; i < p->nwalk; i++)
@@ -129,9 +129,9 @@ TilePlan *cpu_tile_plan(const Kernel *k, const TileOps *ops)
     return NULL;
 }
 
-void cpu_tile_free(TilePlan *p)
+/* Frees what the plan has made. */
+static void clear(TilePlan *p)
 {
-    if (!p) return;
     base_mem_free(p->pre.inst);
     base_mem_free(p->pre.value);
     base_mem_free(p->post.inst);
@@ -139,6 +139,21 @@ void cpu_tile_free(TilePlan *p)
     for (int i = 0; i < p->nwalk; i++) base_mem_free(p->walk[i].table);
     base_mem_free(p->walk);
     base_mem_free(p->reduce);
+    *p = (TilePlan){.kernel = p->kernel, .ops = p->ops};
+}
+
+int cpu_tile_resize(TilePlan *p)
+{
+    clear(p);
+    int code = make_plan(p);
+    if (code < 0) clear(p);
+    return code;
+}
+
+void cpu_tile_free(TilePlan *p)
+{
+    if (!p) return;
+    clear(p);
     base_mem_free(p);
 }
 

@@ -7,12 +7,15 @@
 #define SGL_EXEC_PROGRAM_TYPE_H
 #include "exec/backend.h"
 #include "exec/control.h"
+#include "exec/sizes.h"
 
 struct Program {
     Ctx *cx;                 /* borrowed */
     Schedule *schedule;
     Arena arena;             /* of steps and kernels */
     StepVec steps;
+    SizeTable sizes;         /* what of the steps depends on sizes */
+    bool sized;              /* do steps, offsets and the backend fit the sizes at hand? */
     Device *device;          /* borrowed from the context */
     Device *where;           /* the device's memory: the device, or NULL for the host's */
     void *state;             /* the backend's */

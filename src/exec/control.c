@@ -36,7 +36,7 @@ struct Calls {
     Ctx *cx;
     Device *device;
     const Sizes *sizes; /* borrowed */
-    Device *where; /* the memory that all addresses are in; NULL: the host's */
+    Device *where;      /* the memory that all addresses are in; NULL: the host's */
     bool computes;
     size_t bytes; /* memory of all calls */
     VEC(Block) blocks;

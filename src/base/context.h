@@ -25,6 +25,7 @@ struct sgl_context {
     VEC(SrcPos) sources;
     Map source_ids;
     Pool *pool;                     /* made at first use by base_ctx_pool */
+    int streams;                    /* of the device that is compiled for; 0: it has none */
     void *slot[CTX_SLOTS];
     void (*slot_free[CTX_SLOTS])(void *);
     volatile int interrupted;       /* set by a signal handler; programs stop at the next step */

@@ -5,6 +5,8 @@
  */
 #include "capture/room.h"
 #include "ir/build.h"
+#include "ir/numerics.h"
+#include "ir/rebuild.h"
 
 /* A new input of the block of the type of `like`; NULL with the error set. */
 static Node *block_input(Capture *c, BlockKind kind, Tensor *t, Node *from, const Node *like)
@@ -43,8 +45,8 @@ Node *capture_block_effect(Capture *c)
     return from ? block_input(c, BLOCK_EFFECT, NULL, from, from) : NULL;
 }
 
-/* 48 bits that the state gives for a draw, i64[1], as host_rng_key does: the words' 24 bits are
- * exact in f32. */
+/* 48 bits that the state gives for a draw, i64[1], as core.rng_scope has them: the words' 24 bits
+ * are exact in f32. */
 static Node *draw_key(Node *state, int draw)
 {
     const Dim one = 1;
@@ -69,7 +71,7 @@ Node *capture_block_rng(Capture *c)
     if (c->repeats) {
         c->index = block_input(c, BLOCK_INDEX, NULL, NULL, NULL);
         first = c->index ? ir_reshape(c->index, 1, &one) : NULL;
-        first = ir_mul(first, first ? ir_const_like(first, RNG_STEP) : NULL);
+        first = ir_mul(first, first ? ir_const_like(first, IR_RNG_STEP) : NULL);
     }
     Node *state[] = {in, first};
     return first ? ir_concat(2, state, 0) : NULL;

@@ -161,6 +161,7 @@ static void put(lua_State *L, Host *h, const Condition *c, int states)
     lua_setfield(L, table, "through");
 }
 
+/* Takes the tensors of the call at hand for the arguments, and asks again. */
 static bool holds(lua_State *L, Host *h, Condition *c, int leaves)
 {
     History *r = (History *)c;
@@ -197,8 +198,6 @@ static int input_of(const Host *h, const Capture *step, const Tensor *t)
     return n && n->op == OP_input ? (int)ir_attr_int(n, 0) : -1;
 }
 
-static bool is_float(const Node *n) { return DTYPES[n->dtype].class == CLASS_FLOAT; }
-
 /* Marks the inputs of the step that the loss, a node of c, reads. false: that is not known yet. */
 static bool mark_read(lua_State *L, const Capture *c, const Node *loss, uint8_t *roles)
 {
@@ -209,7 +208,8 @@ static bool mark_read(lua_State *L, const Capture *c, const Node *loss, uint8_t 
     for (; c->outer && !c->repeats; c = c->outer) mark = capture_carry_outside(L, c, mark);
     const Graph *g = c->trace.graph;
     for (int i = 0; i < g->inputs.n && !c->outer; i++)
-        if (mark[g->inputs.at[i].node->id] && is_float(g->inputs.at[i].node)) roles[i] |= IN_LOSS;
+        if (mark[g->inputs.at[i].node->id] && ir_is_float(g->inputs.at[i].node))
+            roles[i] |= IN_LOSS;
     lua_settop(L, top);
     return !c->outer;
 }
@@ -217,7 +217,7 @@ static bool mark_read(lua_State *L, const Capture *c, const Node *loss, uint8_t 
 static void mark_all(const Graph *g, uint8_t *roles)
 {
     for (int i = 0; i < g->inputs.n; i++)
-        if (is_float(g->inputs.at[i].node)) roles[i] |= IN_LOSS;
+        if (ir_is_float(g->inputs.at[i].node)) roles[i] |= IN_LOSS;
 }
 
 /* The parties from the roles of the inputs. */
@@ -268,6 +268,8 @@ static History *record_new(lua_State *L, Capture *step)
     return r;
 }
 
+/* Finds which inputs of the step the loss reads and which the gradient is by; if some are both
+ * sides of a way before the step, that is a break. */
 void capture_grad_step(lua_State *L, Host *h, Capture *c, const Node *loss)
 {
     Capture *step = capture_step(c);
@@ -291,6 +293,8 @@ void capture_grad_step(lua_State *L, Host *h, Capture *c, const Node *loss)
     lua_settop(L, top);
 }
 
+/* Gradients in blocks that repeat were noted before all inputs were there: they are asked again
+ * with all of them. */
 void capture_grad_step_end(lua_State *L, Host *h, Capture *step)
 {
     const Graph *g = step->trace.graph;

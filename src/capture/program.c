@@ -6,6 +6,7 @@
  */
 #include <string.h>
 #include "exec/tell.h"
+#include "capture/dynamic.h"
 #include "tensor/args.h"
 #include "tensor/cache.h"
 #include "capture/room.h"
@@ -101,7 +102,9 @@ static void check_idle(lua_State *L, const Prog *p, const char *doing)
 static void prog_ready(lua_State *L, Host *h, Prog *p)
 {
     CacheEntry *e = p->dynamic ? capture_dynamic_latest(p->dynamic) : p->entry;
-    p->program = e ? tensor_cache_ready(L, h, e) : NULL;
+    p->program =
+        e ? tensor_cache_ready(L, h, e, p->dynamic ? capture_dynamic_sizes(p->dynamic) : NULL)
+          : NULL;
 }
 
 static Prog *prog_check(lua_State *L)
@@ -299,7 +302,8 @@ static int run(lua_State *L, Host *h, Prog *p)
     tensor_runs(L, h);
     p->running = true;
     exec_cache_run_begin(tensor_programs(h));
-    int status = exec_run(p->program, p->in, p->out);
+    int status = p->dynamic ? capture_dynamic_bind(p->dynamic, p->program) : SGL_OK;
+    if (status >= 0) status = exec_run(p->program, p->in, p->out);
     exec_cache_run_end(tensor_programs(h));
     p->running = false;
     release(p->in, p->nin);
@@ -576,7 +580,8 @@ static Prog *prog_new(lua_State *L, Host *h, const Capture *c)
     p->out = base_mem_zero(p->nout + 1, sizeof *p->out);
     p->result = base_mem_zero(p->nout + 1, sizeof *p->result);
     p->slot = base_mem_zero(n, sizeof *p->slot);
-    if (!p->slot || !p->state || !p->assigned || !p->updated || !p->wanted || !p->in || !p->out || !p->result)
+    if (!p->slot || !p->state || !p->assigned || !p->updated || !p->wanted || !p->in || !p->out ||
+        !p->result)
         bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
     return p;
 }

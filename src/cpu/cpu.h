@@ -22,7 +22,14 @@ typedef struct CpuJob {
 } CpuJob;
 
 /* Runs fn for each chunk, on the pool if the job has one. */
-void cpu_split(const CpuJob *j, int chunks, PoolFn fn, void *arg);
+static inline void cpu_split(const CpuJob *j, int chunks, PoolFn fn, void *arg)
+{
+    if (j->pool && chunks > 1) {
+        base_pool_run(j->pool, chunks, fn, arg);
+        return;
+    }
+    for (int i = 0; i < chunks; i++) fn(arg, i, 0);
+}
 
 /* How a step that is no kernel runs. The file that runs the kind STEP_<kind> defines
  * cpu_op_<kind>; nothing else mentions it. */

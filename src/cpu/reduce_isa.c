@@ -28,18 +28,18 @@
     }                                                                                              \
     static void lanes_##name(void *acc32, const void *values, int64_t n)                           \
     {                                                                                              \
-        A *acc = acc32, a[KERN_LANES];                                                             \
+        A *acc = acc32, a[IR_LANES];                                                             \
         const V *v = values;                                                                       \
-        for (int l = 0; l < KERN_LANES; l++) a[l] = acc[l];                                        \
-        for (; n >= KERN_LANES; n -= KERN_LANES, v += KERN_LANES)                                  \
-            for (int l = 0; l < KERN_LANES; l++) a[l] = COMBINE(a[l], v[l]);                       \
-        for (int l = 0; l < KERN_LANES; l++) acc[l] = a[l];                                        \
+        for (int l = 0; l < IR_LANES; l++) a[l] = acc[l];                                        \
+        for (; n >= IR_LANES; n -= IR_LANES, v += IR_LANES)                                  \
+            for (int l = 0; l < IR_LANES; l++) a[l] = COMBINE(a[l], v[l]);                       \
+        for (int l = 0; l < IR_LANES; l++) acc[l] = a[l];                                        \
         for (int64_t l = 0; l < n; l++) acc[l] = COMBINE(acc[l], v[l]);                            \
     }                                                                                              \
     static void fold_##name(void *acc32, void *out)                                                \
     {                                                                                              \
         A *a = acc32;                                                                              \
-        for (int half = KERN_LANES / 2; half >= 1; half /= 2)                                      \
+        for (int half = IR_LANES / 2; half >= 1; half /= 2)                                      \
             for (int l = 0; l < half; l++) a[l] = COMBINE(a[l], a[l + half]);                      \
         *(A *)out = a[0];                                                                          \
     }                                                                                              \

@@ -58,7 +58,7 @@ static void size_long(TilePlan *p)
     p->pre.points = 1;
     p->pre.width = TILE_LANES;
     p->post.points = max64(min64(p->outer, TILE_LANES), 1);
-    p->blocks = max64(ceil_div(p->lanes, KERN_ROW_CHUNK), 1);
+    p->blocks = max64(ceil_div(p->lanes, IR_ROW_CHUNK), 1);
     p->chunks = (int)(p->outer * p->blocks);
     p->split = true;
 }
@@ -69,13 +69,13 @@ static void size_column(TilePlan *p)
 {
     p->pre.width = min64(max64(p->lanes, 1), TILE_LANES);
     int64_t points = p->lanes == p->pre.width ? TILE_LANES / p->pre.width : 1;
-    p->pre.points = max64(min64(min64(points, KERN_COL_BLOCK), p->outer), 1);
+    p->pre.points = max64(min64(min64(points, IR_COLUMN_BLOCK), p->outer), 1);
     p->post.points = 1;
     p->post.width = p->pre.width;
     p->pieces = ceil_div(p->lanes, p->pre.width);
-    p->blocks = max64(ceil_div(p->outer, KERN_COL_BLOCK), 1);
-    for (int64_t n = p->blocks; n > 1; n = ceil_div(n, KERN_COL_BLOCK)) p->levels++;
-    int64_t work = chunk_elements(p), block = KERN_COL_BLOCK * p->pre.width;
+    p->blocks = max64(ceil_div(p->outer, IR_COLUMN_BLOCK), 1);
+    for (int64_t n = p->blocks; n > 1; n = ceil_div(n, IR_COLUMN_BLOCK)) p->levels++;
+    int64_t work = chunk_elements(p), block = IR_COLUMN_BLOCK * p->pre.width;
     p->chunk_size = p->blocks;
     if (p->blocks > 1 && p->pieces < COLUMN_PIECES && p->outer * p->pre.width >= 2 * work) {
         p->chunk_size = max64(work / block, 1);
@@ -105,7 +105,7 @@ static int make_plan(TilePlan *p)
     p->outer = product(k, 0, k->nouter);
     p->lanes = product(k, k->nouter, k->nvar);
     size[k->mode](p);
-    p->walk = base_mem_zero(walks_most(k) + 1, sizeof *p->walk);
+    p->walk = base_mem_alloc((walks_most(k) + 1) * sizeof *p->walk);
     if (!p->walk || cpu_tile_reductions(p) != SGL_OK || cpu_tile_code(p) != SGL_OK)
         return SGL_ENOMEM;
     for (int i = 0; i < p->nwalk; i++)
@@ -130,9 +130,9 @@ TilePlan *cpu_tile_plan(const Kernel *k, const TileOps *ops)
     return NULL;
 }
 
-void cpu_tile_free(TilePlan *p)
+/* Frees what the plan has made. */
+static void clear(TilePlan *p)
 {
-    if (!p) return;
     base_mem_free(p->pre.inst);
     base_mem_free(p->pre.value);
     base_mem_free(p->post.inst);
@@ -140,6 +140,21 @@ void cpu_tile_free(TilePlan *p)
     for (int i = 0; i < p->nwalk; i++) base_mem_free(p->walk[i].table);
     base_mem_free(p->walk);
     base_mem_free(p->reduce);
+    *p = (TilePlan){.kernel = p->kernel, .ops = p->ops};
+}
+
+int cpu_tile_resize(TilePlan *p)
+{
+    clear(p);
+    int code = make_plan(p);
+    if (code < 0) clear(p);
+    return code;
+}
+
+void cpu_tile_free(TilePlan *p)
+{
+    if (!p) return;
+    clear(p);
     base_mem_free(p);
 }
 

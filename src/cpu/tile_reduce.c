@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "cpu/tile_plan.h"
 
-enum { LANES_BYTES = KERN_LANES * 8 };
+enum { LANES_BYTES = IR_LANES * 8 };
 
 /* COL: how many results of blocks each level of new blocks holds; level 0 takes elements. */
 typedef int64_t Filled[REDUCE_LEVELS];
@@ -58,7 +58,7 @@ static void take_room(const TileReduce *r, size_t count, size_t *top, size_t *va
 void cpu_tile_accumulators(TilePlan *p)
 {
     const bool column = p->kernel->mode == KERN_COL;
-    size_t count = column ? (size_t)(p->levels + 1) * (size_t)p->pre.width : KERN_LANES;
+    size_t count = column ? (size_t)(p->levels + 1) * (size_t)p->pre.width : IR_LANES;
     p->filled = p->scratch;
     p->scratch += aligned((size_t)p->nreduce * sizeof(Filled));
     size_t results = (size_t)p->blocks * (size_t)(column ? p->lanes : p->outer);
@@ -73,11 +73,11 @@ void cpu_tile_accumulators(TilePlan *p)
 static void reduce_row(const ReduceFns *fns, const void *v, int64_t n, void *out)
 {
     _Alignas(64) char acc[LANES_BYTES];
-    if (n < KERN_LANES) {
+    if (n < IR_LANES) {
         fns->rows(out, v, 1, n);
         return;
     }
-    fns->init(acc, KERN_LANES);
+    fns->init(acc, IR_LANES);
     fns->lanes(acc, v, n);
     fns->fold(acc, out);
 }
@@ -89,7 +89,7 @@ void cpu_reduce_row(Frame *f, const TileInst *t)
     const size_t out_bytes = cpu_reg_bytes(t->reg);
     const char *v = f->at[t->a];
     char *out = f->at[t->dst];
-    if (!r->arg && f->width < KERN_LANES) {
+    if (!r->arg && f->width < IR_LANES) {
         r->fold->rows(out, v, f->points, f->width);
         return;
     }
@@ -129,14 +129,14 @@ static void long_tile(Frame *f, const TileInst *t)
 void cpu_long_run(Frame *f, int chunk, char *partials)
 {
     const TilePlan *p = f->plan;
-    int64_t row = chunk / p->blocks, first = chunk % p->blocks * KERN_ROW_CHUNK;
-    int64_t end = p->lanes < first + KERN_ROW_CHUNK ? p->lanes : first + KERN_ROW_CHUNK;
+    int64_t row = chunk / p->blocks, first = chunk % p->blocks * IR_ROW_CHUNK;
+    int64_t end = p->lanes < first + IR_ROW_CHUNK ? p->lanes : first + IR_ROW_CHUNK;
     f->reduce = long_tile;
     cpu_frame_begin(f, &p->pre);
     for (int i = 0; i < p->nreduce; i++) {
         const TileReduce *r = &p->reduce[i];
         if (r->arg) r->best->init(acc_value(f, r, 0), acc_index(f, r, 0), (int32_t)first, 1);
-        else r->fold->init(acc_value(f, r, 0), KERN_LANES);
+        else r->fold->init(acc_value(f, r, 0), IR_LANES);
     }
     for (int64_t lane = first; lane < end; lane += p->pre.width)
         cpu_frame_tile(f, row, 1, lane, lane + p->pre.width < end ? p->pre.width : end - lane);
@@ -156,12 +156,12 @@ void cpu_long_run(Frame *f, int chunk, char *partials)
 static void reduce_results(const TileReduce *r, char *v, int64_t n, void *out)
 {
     const size_t bytes = acc_bytes(r);
-    while (n > KERN_ROW_CHUNK) {
+    while (n > IR_ROW_CHUNK) {
         int64_t blocks = 0;
-        for (int64_t first = 0; first < n; first += KERN_ROW_CHUNK, blocks++) {
-            int64_t len = n - first < KERN_ROW_CHUNK ? n - first : KERN_ROW_CHUNK;
+        for (int64_t first = 0; first < n; first += IR_ROW_CHUNK, blocks++) {
+            int64_t len = n - first < IR_ROW_CHUNK ? n - first : IR_ROW_CHUNK;
             _Alignas(64) char acc[LANES_BYTES];
-            r->merge->init(acc, KERN_LANES);
+            r->merge->init(acc, IR_LANES);
             r->merge->lanes(acc, v + (size_t)first * bytes, len);
             r->merge->fold(acc, v + (size_t)blocks * bytes);
         }
@@ -220,7 +220,7 @@ static void push(const Frame *f, const TileReduce *r, Filled filled, int level, 
         r->merge->column(acc, v, 1, f->width);
     }
     filled[level]++;
-    if (level < f->plan->levels && filled[level] == KERN_COL_BLOCK) {
+    if (level < f->plan->levels && filled[level] == IR_COLUMN_BLOCK) {
         filled[level] = 0;
         push(f, r, filled, level + 1, acc, at);
     }
@@ -247,8 +247,8 @@ static void column_tile(Frame *f, const TileInst *t)
 static void column_block(Frame *f, int64_t block, int64_t lane, int64_t width)
 {
     const TilePlan *p = f->plan;
-    int64_t first = block * KERN_COL_BLOCK, step = p->pre.points;
-    int64_t end = p->outer < first + KERN_COL_BLOCK ? p->outer : first + KERN_COL_BLOCK;
+    int64_t first = block * IR_COLUMN_BLOCK, step = p->pre.points;
+    int64_t end = p->outer < first + IR_COLUMN_BLOCK ? p->outer : first + IR_COLUMN_BLOCK;
     for (int i = 0; i < p->nreduce; i++) {
         const TileReduce *r = &p->reduce[i];
         if (r->arg) r->best->init(acc_value(f, r, 0), acc_index(f, r, 0), (int32_t)first, width);

@@ -7,12 +7,15 @@
 #define SGL_EXEC_PROGRAM_TYPE_H
 #include "exec/backend.h"
 #include "exec/control.h"
+#include "exec/sizes.h"
 
 struct Program {
     Ctx *cx;                 /* borrowed */
     Schedule *schedule;
     Arena arena;             /* of steps and kernels */
     StepVec steps;
+    SizeTable sizes;         /* what of the steps depends on sizes */
+    bool sized;              /* do steps, offsets and the backend fit the sizes at hand? */
     Device *device;          /* borrowed from the context */
     Device *where;           /* the device's memory: the device, or NULL for the host's */
     void *state;             /* the backend's */
@@ -30,5 +33,4 @@ void exec_print_groups(const Program *p, Str *out);
 void exec_print_plan(const Program *p, Str *out);
 void exec_print_kernels(const Program *p, Str *out);
 void exec_program_c(const Program *p, Str *out);
-const char *exec_step_name(const Step *s);       /* of the kernel, or its kind */
 #endif

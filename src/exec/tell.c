@@ -73,7 +73,7 @@ void exec_step_tell(const Program *p, int step, double seconds)
 {
     const Step *s = &p->steps.at[step];
     obs_event(p->cx, OBS_step_end, seconds * 1e3, OBS_INT("step", step),
-              OBS_TEXT("name", exec_step_name(s)));
+              OBS_TEXT("name", kern_step_name(s)));
 }
 
 void exec_run_tell(const Program *p, double ms)

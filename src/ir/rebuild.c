@@ -5,13 +5,10 @@
 #include <string.h>
 #include "ir/attr.h"
 #include "ir/control.h"
+#include "ir/mark.h"
 #include "ir/print.h"
 #include "ir/rebuild.h"
-
-static int out_of_memory(const Rebuild *rb)
-{
-    return base_fail(rb->from->cx, SGL_ENOMEM, "out of memory for a graph");
-}
+#include "ir/side.h"
 
 /* A builder returns NULL only after it recorded why. */
 static int failure(const Rebuild *rb)
@@ -98,6 +95,7 @@ static int begin_regions(Rebuild *rb)
         if (!stays(rb, r)) continue;
         to->src = old->src;
         to->region = rb->region[old->parent];
+        to->module = old->module;
         rb->region[r] = ir_region_begin(to, old->name, 0, NULL);
         if (!rb->region[r]) return failure(rb);
     }
@@ -126,16 +124,19 @@ static int rebuild(Rebuild *rb, bool inputs_first)
     Graph *to = rb->to;
     Src src = to->src;
     uint32_t region = to->region;
+    const char *module = to->module;
     const Node *origin = to->origin;
     Node **in = base_mem_alloc((size_t)most_inputs(rb->from) * sizeof *in);
     rb->made = base_mem_zero((size_t)rb->from->nodes.n + 1, sizeof *rb->made);
     rb->region = base_mem_zero((size_t)rb->from->regions.n, sizeof *rb->region);
-    int status = in && rb->made && rb->region ? begin_regions(rb) : out_of_memory(rb);
+    int status =
+        in && rb->made && rb->region ? begin_regions(rb) : base_no_memory(rb->from->cx, "a graph");
     if (status == SGL_OK && inputs_first) status = make_nodes(rb, true, in);
     if (status == SGL_OK) status = make_nodes(rb, false, in);
     if (status == SGL_OK) status = fill_regions(rb, in);
     to->src = src;
     to->region = region;
+    to->module = module;
     to->origin = origin;
     base_mem_free(in);
     return status;
@@ -167,8 +168,12 @@ static int make_ends(const Rebuild *rb)
         Node *input = rb->made[from->inputs.at[a->input].node->id];
         status = ir_assign(rb->to, input, rb->made[a->value->id]);
     }
-    if (from->effect && status == SGL_OK) status = ir_effect(rb->to, rb->made[from->effect->id]);
-    return status;
+    for (int i = 0; i < from->effects.n && status == SGL_OK; i++) {
+        const GraphEffect *e = &from->effects.at[i];
+        status = ir_effect(rb->to, e->channel, rb->made[e->last->id]);
+    }
+    if (status == SGL_OK) status = ir_marks_carry(rb->to, from, rb->made);
+    return status == SGL_OK ? ir_side_carry(rb->to, from, rb->made) : status;
 }
 
 Graph *ir_rebuild_graph(Rebuild *rb)
@@ -196,7 +201,7 @@ Graph *ir_rebuild_live(const Graph *from, Remake remake, RebuildOrigin origin, v
                                            .origin = origin,
                                            .arg = arg});
     } else {
-        base_fail(from->cx, SGL_ENOMEM, "out of memory for a graph");
+        base_no_memory(from->cx, "a graph");
         ir_graph_free(to);
     }
     ir_live_free(&live);
@@ -221,7 +226,7 @@ int ir_block_splice(Graph *to, const Graph *block, Node *const *in, const uint8_
     uint8_t *none = base_mem_zero((size_t)block->regions.n, 1);
     Rebuild rb = {.from = block, .to = to, .nodes = mark, .regions = none, .arg = (void *)in};
     rb.remake = splice_node;
-    int status = roots && mark && none ? SGL_OK : out_of_memory(&rb);
+    int status = roots && mark && none ? SGL_OK : base_no_memory(to->cx, "a graph");
     for (int k = 0; k < nout && status == SGL_OK; k++)
         if (!wanted || wanted[k]) roots[n++] = block->outputs.at[k].node;
     if (status == SGL_OK) ir_reachable(block, n, roots, mark);

@@ -157,7 +157,8 @@ static int lower_iota(Lower *l, Node *n, const IndexMap *at, int stage)
 static int lower_size(Lower *l, Node *n, const IndexMap *at, int stage)
 {
     (void)at;
-    bool wide = n->dtype == DT_f32 || n->dtype == DT_f64 || n->dtype == DT_i32 || n->dtype == DT_i64;
+    bool wide =
+        n->dtype == DT_f32 || n->dtype == DT_f64 || n->dtype == DT_i32 || n->dtype == DT_i64;
     int count;
     KernInst i = new_inst(KI_INDEX, wide ? n->dtype : DT_f64);
     Num size = ir_num_of(ir_attr_list(n, 0, &count)[0]);
@@ -270,11 +271,8 @@ static int lower_reduce(Lower *l, Node *n, const IndexMap *at, int stage)
 
 typedef int (*LowerFn)(Lower *l, Node *n, const IndexMap *at, int stage);
 static const LowerFn BY_OP[OP_COUNT] = {
-    [OP_const] = lower_const,
-    [OP_iota] = lower_iota,
-    [OP_size] = lower_size,
-    [OP_rand] = lower_rand,
-    [OP_pad] = lower_pad,
+    [OP_const] = lower_const, [OP_iota] = lower_iota, [OP_size] = lower_size,
+    [OP_rand] = lower_rand,   [OP_pad] = lower_pad,
 };
 static const LowerFn BY_FAMILY[] = {
     [FAM_unary] = lower_elementwise,

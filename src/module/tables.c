@@ -7,6 +7,7 @@
 #include "tensor/tensor.h"
 #include "ir/eval.h"
 #include "ir/expr.h"
+#include "ir/factor.h"
 #include "kern/print_c.h"
 #include "pass/pass.h"
 
@@ -50,14 +51,16 @@ static void push_classes(lua_State *L, int classes)
     }
 }
 
-/* The row of an op, from which Lua makes the method, the documentation and the specs. */
+/* Pushes the row of an op. */
 static void push_op(lua_State *L, const OpInfo *op)
 {
-    lua_createtable(L, 0, 9);
+    lua_createtable(L, 0, 11);
     set_string(L, "name", op->name);
     set_string(L, "family", FAMILIES[op->family]);
     set_string(L, "attrs", op->attrs);
     set_string(L, "domain", DOMAINS[op->domain]);
+    set_string(L, "layout", ir_layout_name(op->layout));
+    set_string(L, "kind", ir_factor_name(op->kind));
     set_string(L, "onnx", op->onnx);
     set_string(L, "doc", op->doc);
     if (ir_expr_stated((Op)(op - OPS)) > 0) {
@@ -82,7 +85,7 @@ static int ops(lua_State *L)
     return 1;
 }
 
-/* core.dtypes() -> list of {name, class, bytes} */
+/* core.dtypes() -> list of {name, class, bytes} in the order of their numbers */
 static int dtypes(lua_State *L)
 {
     lua_createtable(L, DT_COUNT, 0);

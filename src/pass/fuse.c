@@ -256,7 +256,7 @@ static bool start(Fuse *f)
     for (int i = 0; i < g->nodes.n; i++) f->of[i].group = -1;
     for (int i = 0; i < g->outputs.n; i++) f->of[g->outputs.at[i].node->id].need = true;
     for (int i = 0; i < g->assigns.n; i++) f->of[g->assigns.at[i].value->id].need = true;
-    if (g->effect) f->of[g->effect->id].need = true;
+    for (int i = 0; i < g->effects.n; i++) f->of[g->effects.at[i].last->id].need = true;
     pass_fuse_costs(f);
     return true;
 }
@@ -278,7 +278,7 @@ static void finish(Fuse *f)
 
 static int check_sizes(const PassState *st)
 {
-    const Node *n = st->sizes->values ? NULL : ir_graph_symbolic(st->graph);
+    const Node *n = st->sizes->values.n ? NULL : ir_graph_symbolic(st->graph);
     if (!n) return SGL_OK;
     return base_fail(st->cx, SGL_EUNSUP,
                      "%%%u (%s) has a dim that is not a number: bind the symbols before compiling",

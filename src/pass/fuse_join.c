@@ -24,7 +24,7 @@ static bool is_small_without(const Node *n, int last)
     for (int i = 0; i < last; i++)
         if (pass_reduce_axes(n) >> i & 1)
             rest = ir_num_mul(n->graph->cx, rest, ir_num_of(n->in[0]->dims[i]));
-    return ir_num_below(n->graph->cx, rest, SPACE_LANES);
+    return ir_num_below(n->graph->cx, rest, IR_LANES);
 }
 
 /* Is the last dim reduced? Dims of size 1 do not count: they are no order. Whether a symbolic one
@@ -42,11 +42,11 @@ static bool reduces_last(Sizes *s, const Node *n)
 }
 
 /* A row of a length that only a run knows fits any row kernel while it is no longer than a tile:
- * below SPACE_LANES all orders are one. */
+ * below IR_LANES all orders are one. */
 LoopMode pass_fuse_mode(Sizes *s, const Node *n, bool *small)
 {
     Num length = pass_reduce_length(n);
-    *small = ir_num_below(s->cx, length, SPACE_LANES);
+    *small = ir_num_below(s->cx, length, IR_LANES);
     if (*small || !reduces_last(s, n)) return LOOP_COL;
     return pass_size_inside(s, length, 0, SPACE_ROW_MAX) ? LOOP_ROW : LOOP_LONG;
 }
@@ -95,7 +95,8 @@ static int joins_reduction(FuseGroup *g, const Node *n, const Read *r)
     const Space *s = &g->maps.space;
     bool small, early = r->stage & STAGE_EACH;
     LoopMode mode = pass_fuse_mode(s->sizes, n, &small);
-    bool turns = g->small && early && pass_fuse_is_row(s->sizes, n); /* a short row may still be a tile */
+    bool turns =
+        g->small && early && pass_fuse_is_row(s->sizes, n); /* a short row may still be a tile */
     bool fits =
         g->mode == LOOP_ROW ? small || mode == LOOP_ROW : turns || (mode == g->mode && !early);
     if (!fits || pass_space_on_reduced(s, r->at) || !pass_space_covers(s, n, r->at) ||
@@ -155,7 +156,8 @@ int pass_fuse_make_rows(Fuse *f, Node *n)
 {
     const FuseNode *of = &f->of[n->id];
     int rc = 1;
-    for (const Read *r = of->reads; r != NULL && of->row != 0 && of->row != ROW_MIXED && rc >= 0; r = r->next) {
+    for (const Read *r = of->reads; r != NULL && of->row != 0 && of->row != ROW_MIXED && rc >= 0;
+         r = r->next) {
         FuseGroup *g = &f->groups.at[pass_fuse_group(f, r->group)];
         if (r->at != NULL && g->mode == LOOP_MAP && has_room(g)) rc = becomes_row(g, n, r, of->row);
     }

@@ -37,6 +37,7 @@ Tensor *tensor_check(lua_State *L, Host *h, int arg, const char *what)
     return t;
 }
 
+/* Argument 1 may be no tensor because a dot stood for the colon: the hint says so. */
 Tensor *tensor_or_number(lua_State *L, Host *h, int arg, const char *what)
 {
     Tensor *t = tensor_at(L, h, arg);
@@ -50,6 +51,7 @@ Tensor *tensor_or_number(lua_State *L, Host *h, int arg, const char *what)
     return NULL;
 }
 
+/* The list keeps the tensors alive while the scratch is used. */
 Tensor **tensor_list(lua_State *L, Host *h, int arg, const char *what, int *n)
 {
     *n = bind_check_list(L, arg, what);
@@ -66,6 +68,7 @@ Tensor **tensor_list(lua_State *L, Host *h, int arg, const char *what, int *n)
     return list;
 }
 
+/* A number of the step has no value here: that is a break, not a wrong argument. */
 lua_Integer tensor_check_item(lua_State *L, int arg, int i, const char *what)
 {
     int exact;
@@ -89,6 +92,7 @@ bool tensor_check_size(lua_State *L, int arg, int i, const char *what, Dim *out)
     return false;
 }
 
+/* The product is kept in doubles, in which it cannot wrap. */
 int tensor_check_dims(lua_State *L, int arg, const char *what, int64_t *dims)
 {
     int rank = bind_check_list(L, arg, what);

@@ -90,7 +90,7 @@ static void push_node_dims(lua_State *L, const Node *n)
     }
 }
 
-/* A node as a table for Lua. */
+/* Pushes what is known of a node as a table. */
 static void push_node(lua_State *L, const Node *n)
 {
     lua_createtable(L, 0, 9);
@@ -238,7 +238,7 @@ static Graph *gradient_of(const Graph *g, int output, int n, const int *inputs, 
     for (int i = 0; i < n; i++) wrt[i] = copy->inputs.at[inputs[i]].node;
     int status = ir_grad(copy, copy->outputs.at[output].node, n, wrt, dx);
     copy->outputs.n = copy->assigns.n = 0;
-    copy->effect = NULL;
+    copy->effects.n = 0;
     for (int i = 0; i < n && status == SGL_OK; i++) status = ir_output(copy, dx[i], NULL);
     if (status == SGL_OK) return copy;
     ir_graph_free(copy);
@@ -277,12 +277,13 @@ static int graph_parse(lua_State *L)
     return tensor_graph_made(L, h, b);
 }
 
+/* What the roots are made of, up to values that are known, as a graph of its own. */
 static Graph *pending_part(const Trace *tr, int n, Node *const *roots, uint8_t *mark, Node **made)
 {
     Graph *g = ir_graph_new(tr->graph->cx);
     if (!g) return NULL;
     for (int i = 0; i < n; i++) mark[roots[i]->id] = COPY_NODE;
-    tensor_copy_mark(tr->graph, tr, mark);
+    tensor_copy_mark(tr->graph, tr, false, mark);
     int status = tensor_copy(tr->graph, mark, g, made);
     for (int i = 0; i < n && status == SGL_OK; i++) status = ir_output(g, made[roots[i]->id], NULL);
     if (status == SGL_OK) return g;

@@ -48,6 +48,7 @@ const Node *tensor_graph_node(lua_State *L, const Graph *g, int arg)
     return NULL;
 }
 
+/* Raises, and names the inputs that are missing. */
 static void wrong_count(lua_State *L, const Graph *g, int got, const char *what)
 {
     Str *missing = bind_text(L);
@@ -92,6 +93,7 @@ static void check_input(lua_State *L, const Graph *g, int i, const Storage *s)
                lua_tostring(L, -1));
 }
 
+/* Pushes the values of the inputs as the reference interpreter takes them. */
 static Arrays *input_arrays(lua_State *L, Host *h, const Graph *g)
 {
     Tensor **list = input_tensors(L, h, g, "eval");
@@ -114,13 +116,13 @@ static void push_array(lua_State *L, Host *h, const RefArray *a)
 }
 
 /* The nodes whose values are wanted: those named in the list at 3, or the outputs. With these all
- * that is asserted must hold: the last effect stands behind them. */
+ * that is asserted must hold: the last effects stand behind them. */
 static Node **wanted_nodes(lua_State *L, const Graph *g, int *n, int *all)
 {
     bool named = !lua_isnoneornil(L, 3);
     *n = *all = named ? bind_check_list(L, 3, "eval: the nodes") : g->outputs.n;
-    Node **nodes = bind_scratch(L, *n + 1, sizeof *nodes);
-    if (!named && g->effect) nodes[(*all)++] = g->effect;
+    Node **nodes = bind_scratch(L, *n + g->effects.n + 1, sizeof *nodes);
+    for (int i = 0; !named && i < g->effects.n; i++) nodes[(*all)++] = g->effects.at[i].last;
     for (int i = 0; i < *n; i++) {
         if (!named) {
             nodes[i] = g->outputs.at[i].node;
@@ -209,7 +211,7 @@ static int graph_run(lua_State *L)
     base_err_clear(&h->cx->err);
     room_of(h)->running = L;
     Graph *copy = tensor_copy_whole(g);
-    once->program = copy ? exec_debug_compile(copy, NULL) : NULL;
+    once->program = copy ? exec_debug_compile(copy, NULL, NULL) : NULL;
     if (!once->program || exec_run(once->program, in, out) < 0) return bind_throw(L, h);
     for (int i = 0; i < g->outputs.n; i++) {
         lua_rawgeti(L, -1, i + 1);
@@ -239,7 +241,7 @@ int tensor_graph_stage(lua_State *L)
     Str *text = bind_text(L);
     base_err_clear(&h->cx->err);
     Graph *copy = tensor_copy_whole(g);
-    once->program = copy ? exec_debug_compile(copy, NULL) : NULL;
+    once->program = copy ? exec_debug_compile(copy, NULL, NULL) : NULL;
     if (!once->program) return bind_throw(L, h);
     exec_program_print(once->program, stage, text);
     return bind_text_push(L, text);

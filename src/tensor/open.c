@@ -26,11 +26,12 @@ static void open_room(lua_State *L, Host *h)
         bind_raise(L, SGL_ENOMEM, NULL, "out of memory for the engine");
 }
 
+/* The classes are in the table too, for methods that Lua adds. */
 void tensor_open(lua_State *L, Host *h)
 {
     static const luaL_Reg *const LISTS[] = {
-        TENSOR_MAKE,  TENSOR_APPLY, TENSOR_GRAD, TENSOR_RNG,    TENSOR_GRAPH,
-        TENSOR_BREAK, TENSOR_CACHE, TENSOR_DIM,  TENSOR_NUMBER,
+        TENSOR_MAKE, TENSOR_APPLY, TENSOR_GRAD,  TENSOR_RNG, TENSOR_GRAPH,
+        TENSOR_SIDE, TENSOR_BREAK, TENSOR_CACHE, TENSOR_DIM, TENSOR_NUMBER,
     };
     int core = lua_gettop(L);
     open_room(L, h);

@@ -134,6 +134,8 @@ static Node *node_of(lua_State *L, Host *h, Trace *tr, const char *what, const O
     return NULL;
 }
 
+/* A tensor stands as it is; numbers, booleans and sizes become constants of the dtype beside
+ * them. */
 Node *tensor_operand(lua_State *L, Host *h, Trace *tr, const char *what, int arg, int beside)
 {
     Operand o = read_operand(L, h, arg);
@@ -161,7 +163,8 @@ static Dtype common_dtype(lua_State *L, Host *h, Op op, const Operand *list)
     return default_dtype(class);
 }
 
-/* Records the op over the operands and pushes the result. */
+/* Records the op over the operands and pushes the result. The handle is made before the trace is
+ * asked for, as making it may collect, and so change the trace. */
 static void elementwise(lua_State *L, Host *h, Op op, const Operand *list)
 {
     const OpInfo *info = &OPS[op];
@@ -201,6 +204,7 @@ void tensor_operator(lua_State *L, Host *h, Op op)
     operate(L, h, op, list);
 }
 
+/* The method of an op by its number: as many operands as it has, and no more. */
 static int op_method(lua_State *L)
 {
     Host *h = bind_of(L);

@@ -37,6 +37,8 @@ static void enter_ring(Tensor *t)
     t->prev->next = t->next->prev = t;
 }
 
+/* Leaves the trace it was on, if any; a value that is known beside the node is its value at
+ * once. */
 void tensor_bind(Tensor *t, Trace *tr, Node *n)
 {
     Storage *known = tensor_trace_value(tr, n);

@@ -38,6 +38,7 @@ struct Guards {
 
 static const char CLASS[] = "sgl.guards";
 
+/* The conditions are owned; the anchor goes with the userdata. */
 static int guards_gc(lua_State *L)
 {
     Guards *g = lua_touserdata(L, 1);
@@ -54,6 +55,8 @@ static int guards_gc(lua_State *L)
 
 static const luaL_Reg GUARDS_META[] = {{"__gc", guards_gc}, {NULL, NULL}};
 
+/* Types and bits of the value at i: of objects the address, which is theirs while they are
+ * anchored. */
 static Value value_at(lua_State *L, int i)
 {
     Value v = {lua_type(L, i), 0};
@@ -106,6 +109,8 @@ static bool place_new(lua_State *L, Guards *g, GuardKind kind, const void *id, V
     return true;
 }
 
+/* A place that is guarded already is not guarded again: the first value read is the one that
+ * counts. */
 void watch_guard_add(lua_State *L, Guards *g, GuardKind kind, int at, const void *id, bool slow)
 {
     int value = lua_gettop(L), key = value - 1;
@@ -166,6 +171,8 @@ static int by_container(const void *a, const void *b)
     return x->value_slot < y->value_slot ? -1 : 1;
 }
 
+/* Its user value anchors containers, keys and values; until the capture is over the registry has
+ * that list too. */
 Guards *watch_guards_new(lua_State *L, Host *h)
 {
     Guards *g = lua_newuserdatauv(L, sizeof *g, 1);
@@ -264,6 +271,7 @@ static void drop_failing(lua_State *L, Guards *g)
 
 void watch_guards_wrote(Guards *g) { g->wrote = true; }
 
+/* Sorted by container, so that each is fetched once a check. */
 void watch_guards_done(lua_State *L, Guards *g, bool settle)
 {
     if (g->fast.n) qsort(g->fast.at, (size_t)g->fast.n, sizeof *g->fast.at, by_container);
@@ -360,6 +368,28 @@ static void list_conditions(lua_State *L, const Guards *g)
     }
 }
 
+/* Pushes a guard as a table of its list; the anchor is at 2, the list at 3. */
+static void push_guard(lua_State *L, const Guarded *q)
+{
+    lua_createtable(L, 0, 5);
+    lua_pushstring(L, KIND_NAMES[q->kind]);
+    lua_setfield(L, 4, "kind");
+    lua_rawgeti(L, 2, q->container);
+    if (q->kind == GUARD_UPVALUE) {
+        const char *name = lua_getupvalue(L, 5, q->key);
+        lua_settop(L, 5);
+        lua_pushstring(L, name ? name : "?");
+        lua_setfield(L, 4, "name");
+        lua_pushinteger(L, q->key);
+    } else {
+        lua_rawgeti(L, 2, q->key);
+    }
+    lua_setfield(L, 4, "key");
+    lua_setfield(L, 4, "container");
+    lua_rawgeti(L, 2, q->value_slot);
+    lua_setfield(L, 4, "value");
+}
+
 /* core.guards_list(guards) -> list of { kind, container, key, name, value }; name is that of an
  * upvalue. A condition is { kind, ... } as it says itself. The last is of the kind "rules" and has
  * nothing else. */
@@ -370,24 +400,7 @@ static int guards_list(lua_State *L)
     lua_getiuservalue(L, 1, 1);
     lua_createtable(L, count(g), 0);
     for (int i = 0; i < count(g); i++) {
-        const Guarded *q = guard_at(g, i);
-        lua_createtable(L, 0, 6);
-        lua_pushstring(L, KIND_NAMES[q->kind]);
-        lua_setfield(L, 4, "kind");
-        lua_rawgeti(L, 2, q->container);
-        if (q->kind == GUARD_UPVALUE) {
-            const char *name = lua_getupvalue(L, 5, q->key);
-            lua_settop(L, 5);
-            lua_pushstring(L, name ? name : "?");
-            lua_setfield(L, 4, "name");
-            lua_pushinteger(L, q->key);
-        } else {
-            lua_rawgeti(L, 2, q->key);
-        }
-        lua_setfield(L, 4, "key");
-        lua_setfield(L, 4, "container");
-        lua_rawgeti(L, 2, q->value_slot);
-        lua_setfield(L, 4, "value");
+        push_guard(L, guard_at(g, i));
         lua_rawseti(L, 3, i + 1);
     }
     list_conditions(L, g);
@@ -395,6 +408,24 @@ static int guards_list(lua_State *L)
     lua_pushliteral(L, "rules");
     lua_setfield(L, 4, "kind");
     lua_rawseti(L, 3, count(g) + g->conditions.n + 1);
+    return 1;
+}
+
+/* core.guards_objects(guards) -> of that list the guards whose value is a table or a tensor: what
+ * leads from place to place */
+static int guards_objects(lua_State *L)
+{
+    const Guards *g = luaL_checkudata(L, 1, CLASS);
+    lua_settop(L, 1);
+    lua_getiuservalue(L, 1, 1);
+    lua_newtable(L);
+    for (int i = 0, n = 0; i < count(g); i++) {
+        int type = lua_rawgeti(L, 2, guard_at(g, i)->value_slot);
+        lua_pop(L, 1);
+        if (type != LUA_TTABLE && type != LUA_TUSERDATA) continue;
+        push_guard(L, guard_at(g, i));
+        lua_rawseti(L, 3, ++n);
+    }
     return 1;
 }
 
@@ -413,6 +444,11 @@ static int guards_now(lua_State *L)
 }
 
 const luaL_Reg WATCH_GUARD[] = {
-    {"guards_check", guards_check}, {"guards_done", guards_done}, {"guards_settle", guards_settle},
-    {"guards_list", guards_list},   {"guards_now", guards_now},   {NULL, NULL},
+    {"guards_check", guards_check},
+    {"guards_done", guards_done},
+    {"guards_settle", guards_settle},
+    {"guards_list", guards_list},
+    {"guards_now", guards_now},
+    {"guards_objects", guards_objects},
+    {NULL, NULL},
 };

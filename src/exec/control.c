@@ -386,6 +386,8 @@ static int leave_rows(Calls *c, Call *call, void *const *buffers)
     return status < 0 ? status : leave_to(c, call, backend->loop, &all);
 }
 
+/* Runs the body of a scan or loop once for each step. The carries live in the call's results,
+ * where the body, which has them as state, updates them in place. */
 static int run_steps(Calls *c, Call *call, void *const *buffers)
 {
     const Control *k = &call->c;

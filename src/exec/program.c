@@ -90,6 +90,8 @@ static int add_copies(Program *p)
     return code;
 }
 
+/* The steps of all groups in their order, with waits for what was started beside them; equal
+ * kernels become one at the end. */
 static int lower(Program *p)
 {
     const Schedule *s = p->schedule;
@@ -166,6 +168,7 @@ static void count_arena(Program *p)
         p->info.arena_bytes += exec_program_info(exec_calls_at(p->calls, i))->arena_bytes;
 }
 
+/* Adds what the programs of blocks hold and do, so that the figures are those of the whole. */
 static void count_blocks(Program *p)
 {
     ProgramInfo *info = &p->info;

@@ -57,6 +57,8 @@ static bool find_view(SizeTable *t, int step, View *v)
            find_all(t, step, v->stride, v->rank);
 }
 
+/* Notes the numbers of a step that sizes decide. Steps with one kernel have them in common.
+ * False: no memory. */
 static bool find_step(SizeTable *t, int i, Step *s, Map *kernels)
 {
     uint64_t first;

@@ -31,6 +31,7 @@ static int out_of_memory(const Graph *g)
     return base_fail(g->cx, SGL_ENOMEM, "grad: out of memory.");
 }
 
+/* Refuses what has no gradient before anything is added to the graph. */
 static int check_arguments(Graph *g, const Node *loss, int n, Node *const *wrt)
 {
     Str s = {0};

@@ -271,6 +271,7 @@ static bool parse_node(Parser *p)
     return ok;
 }
 
+/* "input %0 arg "x" f32[8, 3] batch 1 @1 # train.lua:4", behind the word. */
 static bool parse_input(Parser *p)
 {
     int64_t number;
@@ -318,6 +319,8 @@ static bool read_module(Parser *p)
     return ok;
 }
 
+/* "region @1 "gelu" in @0 # train.lua:4", behind the word. What it was called on follows in a
+ * line "call", when the nodes are there. */
 static bool parse_region(Parser *p)
 {
     int64_t number;

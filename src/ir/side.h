@@ -15,6 +15,7 @@ typedef enum SideKind {
     SIDE_COUNT
 } SideKind;
 
+/* Notes the words beside n, in place of those that it had; SGL_ENOMEM. */
 int ir_side_set(Graph *g, SideKind kind, const Node *n, int count, const int64_t *words);
 /* NULL: no note. */
 const int64_t *ir_side_get(const Node *n, SideKind kind, int *count);

@@ -137,6 +137,8 @@ static void put_symbols(const Printer *p)
     base_mem_free(found);
 }
 
+/* A line for each composite that something live is in; they come before the nodes, which name
+ * them. */
 static void put_regions(const Printer *p)
 {
     for (int i = 1; i < p->g->regions.n; i++) {
@@ -220,6 +222,7 @@ static void put_marks(const Printer *p)
     }
 }
 
+/* What refers to nodes that are all there by now: calls of regions, outputs, assigns, effects. */
 static void put_ends(const Printer *p)
 {
     const Graph *g = p->g;

@@ -10,6 +10,7 @@
 #ifndef SGL_CPU_TILE_PLAN_H
 #define SGL_CPU_TILE_PLAN_H
 #include "cpu/tile_ops.h"
+#include "ir/blocks.h"
 
 enum {
     TILE_LANES = 512,
@@ -71,6 +72,8 @@ typedef struct TileReduce {
     bool arg;                             /* argmax, argmin: carries an index */
     const ReduceFns *fold, *merge;        /* of the values, and of results among themselves */
     const ArgFns *best;
+    Blocks leaves;                        /* ROW: its own; LONG, COL: the plan's */
+    BlockTree tree;
     int post;                             /* value of the result in `post`, or -1 */
     size_t acc_value, acc_index;          /* accumulators in the scratch: values, indices */
     size_t partial, partial_index;        /* the same of the partial results */
@@ -83,9 +86,12 @@ struct TilePlan {
     int chunks;
     int64_t chunk_size;                   /* MAP: lanes, or blocks; ROW: points; COL: blocks */
     int64_t rows, columns;                /* MAP: the last two variables, if there are blocks */
+    Blocks leaves;                        /* LONG, COL: what the reduced elements are cut into, */
+    int64_t longest, leaf_blocks;         /* elements of the longest, blocks of each */
     int64_t blocks;                       /* LONG: of a row; COL: of the outer points */
-    int64_t pieces;                       /* COL: tiles that cover the lanes */
+    int64_t pieces;                       /* COL: tiles that cover the lanes; LONG: chunks a row */
     int levels;                           /* COL: times that results of blocks form new blocks */
+    int depth;                            /* COL: results of leaves that wait at most, 0: one leaf */
     bool streams;                         /* too much data for caches: loads prefetch */
     bool split;                           /* results are partial: cpu_tile_finish goes on */
     TileCodeList pre, post;

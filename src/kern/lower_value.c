@@ -239,6 +239,11 @@ static int lower_reduce(Lower *l, Node *n, const IndexMap *at, int stage)
     KernInst i = new_inst(KI_REDUCE, n->dtype);
     i.op = n->op;
     i.from = n->in[0]->dtype;
+    Blocks blocks = ir_blocks(n);
+    if (blocks.n > 1 && DTYPES[n->dtype].class == CLASS_FLOAT) {
+        i.b = (int32_t)blocks.n;
+        i.c = (int32_t)blocks.units;
+    }
     i.a = rc < 0 ? rc : kern_lower_value(l, n->in[0], below, LOWER_EACH);
     return i.a < 0 ? i.a : emit(l, LOWER_EACH, i);
 }

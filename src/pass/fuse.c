@@ -55,6 +55,7 @@ static int start_loops(Fuse *f, int group, const Node *n, IndexMap **at)
         over = n->in[0];
         reduced = pass_reduce_axes(n);
         g->mode = pass_fuse_mode(n, &g->small);
+        g->blocks = pass_fuse_blocks(n);
     }
     pass_space_add(&g->maps, over, ~reduced, false);
     pass_space_add(&g->maps, over, reduced, true);

@@ -5,11 +5,20 @@
  * The order of additions is fixed by the shape (rules N2 and N3 of kernel.h), so it decides the
  * mode: row order in ROW and LONG loops, column order in COL loops.
  */
+#include "ir/attr.h"
 #include "pass/fuse.h"
+
+/* A sum that is part of one over columns keeps their order, however few are left. */
+static bool over_columns(const Node *n)
+{
+    int at = ir_attr_place(n, "columns");
+    return at >= 0 && n->attr[at] == 1;
+}
 
 /* Is the last dim reduced? Dims of size 1 do not count: they are no order. */
 static bool reduces_last(const Node *n)
 {
+    if (over_columns(n)) return false;
     int last = n->in[0]->rank - 1;
     while (last > 0 && n->in[0]->dims[last] == 1) last--;
     return last >= 0 && pass_reduce_axes(n) >> last & 1;
@@ -22,6 +31,13 @@ LoopMode pass_fuse_mode(const Node *n, bool *small)
     if (!reduces_last(n) || *small) return LOOP_COL;
     return length <= SPACE_ROW_MAX ? LOOP_ROW : LOOP_LONG;
 }
+
+Blocks pass_fuse_blocks(const Node *n)
+{
+    return DTYPES[n->dtype].class == CLASS_FLOAT ? ir_blocks(n) : (Blocks){1, 1};
+}
+
+bool pass_fuse_same_blocks(Blocks a, Blocks b) { return a.n == b.n && a.units == b.units; }
 
 static bool has_room(const FuseGroup *g)
 {
@@ -69,6 +85,8 @@ static int joins_reduction(FuseGroup *g, const Node *n, const Read *r)
     bool turns = g->small && early && pass_fuse_is_row(n); /* a short row may still be a tile */
     bool fits =
         g->mode == LOOP_ROW ? small || mode == LOOP_ROW : turns || (mode == g->mode && !early);
+    if (!turns && g->mode != LOOP_ROW && !pass_fuse_same_blocks(g->blocks, pass_fuse_blocks(n)))
+        return 0;
     if (!fits || pass_space_on_reduced(s, r->at) || !pass_space_covers(s, n, r->at) ||
         pass_space_count(s, true) != pass_reduce_length(n))
         return 0;
@@ -93,6 +111,7 @@ static bool grows_reduction(FuseGroup *g, const Node *n, const Read *r)
         return false;
     }
     g->mode = pass_fuse_mode(n, &g->small);
+    g->blocks = pass_fuse_blocks(n);
     return true;
 }
 

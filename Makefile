@@ -135,7 +135,7 @@ module: $(B)/sgl.so
 # All processors, unless the user said how many.
 PARALLEL = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: deps demo test bench docs clean help
+.PHONY: deps demo test bench bench-math docs clean help
 deps:                  ## install what is missing, or print the command for it
 	@CC="$(CC)" LUA="$(LUA)" LUA_INCLUDE="$(LUA_INCLUDE)" LUA_LIBRARY="$(LUA_LIBRARY)" \
 	    scripts/deps
@@ -150,6 +150,13 @@ test: deps             ## install what is missing, build, run every spec
 
 bench: all             ## run the benchmarks
 	@for f in bench/*.lua; do echo "== $$f"; $(B)/sgl $$f || exit 1; done
+
+# With the flags of the kernels: the same bits on every machine.
+$(B)/bench-math: bench/math.c src/ir/math.h src/ir/math.def $(B)/flags
+	$(call run,CC,$(COMPILE) -O3 -march=native -o $@ $< -lm)
+
+bench-math: $(B)/bench-math  ## error in ulp of each f32 function over all floats (an hour)
+	@$(B)/bench-math $(FUNCTIONS)
 
 docs: all              ## write the generated pages, annotations and outputs of examples
 	$(B)/sgl scripts/api.lua

@@ -35,7 +35,7 @@ local sgl = { Tensor = Tensor }
 ---@field cache_min_nodes integer graphs of fewer nodes are compiled without a look at the disk, which takes as long
 ---@field config string configuration file; empty: sgl.yaml or sgl.config.lua in the current folder, if there
 ---@field preset "none"|"dev"|"prod" a set of settings for developing or for production; what is said expressly in the same place wins
----@field enable string|table components that start and whose events are told, such as all,-disk: backends (cpu, null), events of capture, compile and run, programs kept in memory (cache) and on disk
+---@field enable string|table components that start and whose events are told, such as all,-disk: the backends, events of capture, compile and run, programs kept in memory (cache) and on disk
 ---@field event_rate integer events of each frequent kind (runs, steps, hits) told in a second at most; 0: none
 ---@field event_history integer how many events sgl.events() looks back on
 ---@field fail_alloc integer make the n-th allocation fail, for tests; 0: none
@@ -1440,7 +1440,7 @@ function sgl.coverage(fn) end
 ---@operator call(...): any
 sgl.Compiled = {}
 
----The graph of the program that ran last, or its text after a stage: 'fused', 'plan' or 'kernels'.
+---The graph of the program that ran last, or its text after a stage: 'fused', 'plan', 'kernels', or 'c': a C file that computes the same.
 ---@param stage? string default 'captured': a Graph
 ---@return sgl.Graph|string # Graph or string
 function sgl.Compiled:graph(stage) end
@@ -1660,9 +1660,10 @@ function Tensor:close() end
 ---@return string # string
 function sgl.Graph:text() end
 
----The short form for people, composites folded into one line; tostring too.
+---The short form for people, composites folded into one line; tostring too. Or, of the program it compiles to, a stage: 'fused', 'plan', 'kernels', or 'c': a C file.
+---@param stage? string default: the short form
 ---@return string # string
-function sgl.Graph:show() end
+function sgl.Graph:show(stage) end
 
 ---Every node, in an order in which inputs come first: { id, op, dtype, shape, inputs, attrs, file, line, region }.
 ---@return table # list

@@ -351,6 +351,11 @@ step(3, function(b)
     n.dims, copy(n))
 end)
 
+step(2, function(b)
+  local n = b:pick()
+  return n and b:emit("barrier", { n }, "number=" .. b.random:int(0, 2), n.dtype, n.dims, copy(n))
+end)
+
 step(4, function(b)
   local n = b:pick(function(m) return #m.dims >= 1 end)
   if not n then return nil end

@@ -14,7 +14,7 @@ end
 local function run_in_segments(path, ...)
   local chunk, message = loadfile(path)
   if not chunk then error(message, 0) end
-  require "sgl.compile".in_segments = true
+  require "sgl.compile.captures".in_segments = true
   _G.arg = { [0] = path, ... }
   return xpcall(chunk, function(e) return debug.traceback(tostring(e), 2) end, ...)
 end
@@ -24,7 +24,7 @@ local USAGE = "usage: sgl breaks [--picture FOLDER] SCRIPT [ARGUMENTS]"
 -- Prints the reports of a script's compiled functions, and draws into a folder if one is given.
 -- Returns how many breaks there are, and why one could not be drawn.
 local function print_reports(folder)
-  local coverage = require "sgl.coverage"
+  local coverage = require "sgl.breaks.coverage"
   local count, taken, failure = 0, {}, nil
   for _, compiled in ipairs(coverage.all()) do
     local report = coverage.report(compiled)

@@ -48,8 +48,8 @@ local function results_of(fn, args)
 end
 
 local function values_of(plans, leaves)
-  local results, at = {}, 1
-  for i = 1, plans.n do results[i], at = tree.rebuild(plans[i], leaves, at) end
+  local results = {}
+  for i = 1, plans.n do results[i] = tree.rebuild(plans[i], leaves) end
   return unpack(results, 1, plans.n)
 end
 
@@ -188,7 +188,7 @@ api.fn(root, "scan", {
   local n, y_plan = length_of(xs, slices), nil
   local function step(before, x)
     local after, y = {}, {}
-    local value, given = fn((tree.rebuild(carry_plan, before)), (tree.rebuild(x_plan, x)))
+    local value, given = fn(tree.rebuild(carry_plan, before), tree.rebuild(x_plan, x))
     check_carry("scan", carry_plan, tree.flatten("scan", value, after), fn)
     y_plan = tree.flatten("scan", given, y)
     return after, y
@@ -196,7 +196,7 @@ api.fn(root, "scan", {
   local run = core.capturing() and scan_captured or scan_called
   local last, ys = run(step, carry, slices, n, o.reverse, fn)
   if not y_plan then ys = empty_ys(step, carry, slices, fn) end
-  return (tree.rebuild(carry_plan, last)), (tree.rebuild(y_plan, ys))
+  return tree.rebuild(carry_plan, last), tree.rebuild(y_plan, ys)
 end)
 
 -- ---- loop
@@ -221,11 +221,11 @@ api.fn(root, "loop", {
   local state = {}
   local plan = tree.flatten("loop", init, state)
   local function go(leaves)
-    return truth("loop: the condition", cond_fn((tree.rebuild(plan, leaves))))
+    return truth("loop: the condition", cond_fn(tree.rebuild(plan, leaves)))
   end
   local function step(before)
     local after = {}
-    local value = body_fn((tree.rebuild(plan, before)))
+    local value = body_fn(tree.rebuild(plan, before))
     check_carry("loop", plan, tree.flatten("loop", value, after), body_fn)
     return after
   end
@@ -234,7 +234,7 @@ api.fn(root, "loop", {
       local after = step { ... }
       return { go(after), unpack(after) }
     end, { go(state), unpack(state) }, o.max, body_fn)
-    return (tree.rebuild(plan, last, 2)), count
+    return tree.rebuild(plan, { unpack(last, 2) }), count
   end
   local more, n = go(state):item(), 0
   local scope <close> = core.rng_scope()
@@ -243,5 +243,5 @@ api.fn(root, "loop", {
     state, n = step(copies(state)), n + 1
     more = go(state):item()
   end
-  return (tree.rebuild(plan, copies(state))), core.tensor(n)
+  return tree.rebuild(plan, copies(state)), core.tensor(n)
 end)

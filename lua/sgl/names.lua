@@ -8,7 +8,7 @@
 --        the place that leads to them ("w", "cfg.scale"); one without a place is "state". A name
 --        that is taken gets a number behind it. Only what the step read decides, in that order.
 local core = require "sgl.core"
-local guards = require "sgl.guards"
+local guards = require "sgl.compile.guards"
 
 local names = {}
 

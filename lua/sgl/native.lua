@@ -37,8 +37,10 @@ local NODE = "{ id, op, dtype, shape, inputs, attrs, file, line, region }"
 api.native("Graph", {}, {
   { "text", { doc = "The text form, from which the same graph can be read back.",
     returns = "string" } },
-  { "show", { doc = "The short form for people, composites folded into one line; tostring too.",
-    returns = "string" } },
+  { "show", { doc = "The short form for people, composites folded into one line; tostring too. Or, "
+    .. "of the program it compiles to, a stage: 'fused', 'plan', 'kernels', or 'c': a C file.",
+    args = { { "stage", "string?", "default: the short form" } }, returns = "string",
+    errors = "an unknown stage" } },
   { "nodes", { doc = "Every node, in an order in which inputs come first: " .. NODE .. ".",
     returns = "list" } },
   { "inputs", { doc = "The input nodes, with their name.", returns = "list" } },

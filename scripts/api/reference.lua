@@ -55,7 +55,7 @@ local SECTIONS = {
   { "Matrices", "tensor/linalg.lua", "tensor/einsum.lua" },
   { "Sorting and running totals", "tensor/order.lua" },
   { "Gradients, random numbers, memory", "init.lua" },
-  { "Compiled steps", "compile.lua", "coverage.lua" },
+  { "Compiled steps", "compile.lua", "breaks/coverage.lua" },
   { "Sizes that change", "dynamic.lua" },
   { "Control flow, prints and checks in a step", "control.lua", "effect.lua" },
   { "Graphs", "graph.lua", "native.lua:sgl.Graph" },

@@ -1,7 +1,7 @@
 -- condition_spec.lua: at a break on a condition the message quotes the expression that was tested,
 -- or none; it never quotes another one, whatever else stands on the line.
 
-local condition = require "sgl.condition"
+local condition = require "sgl.breaks.condition"
 local sgl = require "sgl"
 local support = require "spec.support"
 

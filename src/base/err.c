@@ -69,5 +69,6 @@ void base_err_hint(Err *e, const char *fmt, ...)
 void base_err_clear(Err *e)
 {
     e->code = SGL_OK;
+    e->placed = false;
     e->text[0] = e->hint[0] = 0;
 }

@@ -7,6 +7,7 @@
 #ifndef SGL_BASE_ERR_H
 #define SGL_BASE_ERR_H
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef enum ErrCode {
@@ -20,6 +21,7 @@ enum { ERR_TEXT = 2048 };
 typedef struct Err {
     int code;              /* 0: no error */
     char text[ERR_TEXT];   /* what went wrong, without the user's position */
+    bool placed;           /* by now the text ends with that position */
     char hint[ERR_TEXT / 2]; /* a way out; may be empty */
 } Err;
 

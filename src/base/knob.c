@@ -25,6 +25,18 @@ extern char **environ;
 /* Parses `text`; `shown` is the name in messages. */
 typedef int (*Setter)(Knobs *k, KnobId id, const char *shown, const char *text, Err *e);
 
+/* The names of the backends, each after a blank. */
+#define BACKEND(name, vtable) " " #name
+static const char BACKENDS[] =
+#include "base/backend.def"
+    ;
+static const char COMPONENTS[] =
+#include "base/backend.def"
+    " capture compile run cache disk";
+#undef BACKEND
+#define KNOB_BACKENDS (BACKENDS + 1)
+#define KNOB_COMPONENTS (COMPONENTS + 1)
+
 const KnobInfo KNOBS[KNOB_COUNT] = {
 #define KNOB(name, type, def, lo, hi, values, key, help)                                           \
     {#name, KNOB_##type, def, lo, hi, values, key, help},

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "bind/events.h"
 #include "bind/room.h"
+#include "exec/engine.h"
 #include "exec/lifecycle.h"
 
 static const char KEY; /* its address is the host's key in the registry */
@@ -36,11 +37,10 @@ static int host_end(lua_State *L)
 static int host_start(lua_State *L, Host *h)
 {
     Err e = {0};
-    h->cx = base_ctx_new(&e);
+    h->cx = exec_engine_open(&e);
     if (!h->cx) return bind_raise(L, e.code, e.hint, "%s", e.text);
     bind_interrupt_watch(h->cx);
-    if (obs_open(h->cx) == SGL_OK && bind_events_open(h) == SGL_OK &&
-        exec_lifecycle_start(h->cx) == SGL_OK)
+    if (bind_events_open(h) == SGL_OK && exec_lifecycle_start(h->cx) == SGL_OK)
         return 0;
     return bind_raise(L, SGL_ENOMEM, NULL, "out of memory for the engine");
 }

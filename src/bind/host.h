@@ -40,22 +40,6 @@ struct Host {
     struct Events *events;  /* on their way to Lua's callbacks */
     uint64_t version;       /* counts writes to objects that have their fields behind */
     const Lookout *lookout; /* NULL: nothing is watched */
-    struct Trace *pending;   /* operations recorded outside a capture; NULL: none */
-    struct Capture *capture; /* the capture that is on; NULL: none */
-    int recording;           /* captures under way; one is until it is a program or failed */
-    struct Cache *cache;     /* programs */
-    bool cache_warned;       /* of programs that are made again and again */
-    struct Walk *walk;       /* scratch for looking through the pending trace; NULL: none yet */
-    uint64_t last_cut;       /* tensors with smaller ids lost the history they were in */
-    lua_State *running;      /* that runs a program now or ran one last, for its prints */
-    int64_t rng_seed, rng_counter;
-    int64_t hinted;          /* bytes of storage the collector was told of */
-    const void *tensor_meta; /* address of the metatable, to know tensors quickly */
-    uint64_t rules;          /* counts what `debug` changes of types, modules and the library */
-    int64_t segments;        /* parts of pending operations that were run */
-    bool surveying;          /* reads are noted, see break.h */
-    bool tested;             /* the hook of captures was found to work */
-    Map purity;              /* C functions whose effects are known, by address */
     struct {
         void *state; /* NULL: the room is not open */
         void (*close)(Host *h, void *state);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "capi/api.h"
 #include "exec/disk.h"
+#include "exec/engine.h"
 #include "exec/lifecycle.h"
 #include "obs/obs.h"
 
@@ -74,7 +75,7 @@ static int set_all(Ctx *cx, const char *settings, Err *e)
 sgl_context *sgl_open(const char *settings)
 {
     base_err_clear(&open_error);
-    Ctx *cx = base_ctx_new(&open_error);
+    Ctx *cx = exec_engine_open(&open_error);
     if (!cx) return NULL;
     if (settings && set_all(cx, settings, &open_error) < 0) {
         base_ctx_free(cx);

@@ -55,7 +55,6 @@ int sgl_on(sgl_context *cx, const char *event, sgl_event_fn *fn, void *arg)
     if (!event || !fn) return base_fail(cx, SGL_EARG, "sgl_on: an event and a function");
     int id = find_event(cx, event);
     if (id < 0) return id;
-    if (!cx->slot[CTX_OBS] && (code = obs_open(cx)) < 0) return code;
     int sink = free_sink(cx);
     if (sink < 0) return sink;
     Listener *l = obs_sink_arg(cx, sink);

@@ -31,7 +31,7 @@ static bool make_storages(sgl_program *p)
         const Node *n = g->inputs.at[i].node;
         p->in[i] = dev_storage_new(p->cx, (Dtype)n->dtype, n->rank, n->dims);
         if (!p->in[i]) return false;
-        memset(p->in[i]->data, 0, p->in[i]->bytes);
+        if (dev_storage_zero(p->in[i]) < 0) return false;
     }
     return true;
 }
@@ -135,11 +135,17 @@ sgl_array sgl_type(const sgl_program *p, sgl_port port, int i)
     return n ? sgl_view((sgl_dtype)n->dtype, NULL, n->rank, n->dims) : (sgl_array){.rank = -1};
 }
 
-static void copy_in(Storage *to, const sgl_array *from)
+/* Bytes other than 0 are true. */
+static int copy_bools(Storage *to, const uint8_t *from)
 {
-    uint8_t *bytes = to->data;
-    if (to->bytes) memcpy(to->data, from->data, to->bytes);
-    for (int64_t i = 0; to->dtype == DT_bool && i < to->count; i++) bytes[i] = bytes[i] != 0;
+    uint8_t *bytes = dev_storage_edit(to);
+    for (int64_t i = 0; bytes && i < to->count; i++) bytes[i] = from[i] != 0;
+    return bytes ? SGL_OK : SGL_ENOMEM;
+}
+
+static int copy_in(Storage *to, const sgl_array *from)
+{
+    return to->dtype == DT_bool ? copy_bools(to, from->data) : dev_storage_write(to, from->data);
 }
 
 static int check_port(sgl_program *p, sgl_port port, const char *what, int n, const sgl_array *a)
@@ -161,14 +167,15 @@ int sgl_run(sgl_program *p, int nin, const sgl_array *in, int nout, sgl_array *o
     code = check_port(p, SGL_INPUT, "input", nin, in);
     if (code == SGL_OK) code = check_port(p, SGL_OUTPUT, "output", nout, out);
     if (code < 0) return code;
-    for (int i = 0; i < nin; i++) copy_in(p->in[find_input(p, INPUT_ARG, i)], &in[i]);
-    code = exec_run(p->program, p->in, p->out);
+    for (int i = 0; i < nin && code >= 0; i++)
+        code = copy_in(p->in[find_input(p, INPUT_ARG, i)], &in[i]);
+    if (code >= 0) code = exec_run(p->program, p->in, p->out);
     if (code < 0) return code;
     for (int i = 0; i < nout; i++) {
-        if (p->out[i]->bytes) memcpy(out[i].data, p->out[i]->data, p->out[i]->bytes);
+        if (code >= 0) code = dev_storage_read(p->out[i], out[i].data);
         dev_storage_unref(p->out[i]);
     }
-    return SGL_OK;
+    return code;
 }
 
 static Storage *find_state(sgl_program *p, int i, const sgl_array *a)
@@ -188,8 +195,7 @@ int sgl_state_read(sgl_program *p, int i, sgl_array *to)
     if (code < 0) return code;
     const Storage *s = find_state(p, i, to);
     if (!s) return p->cx->err.code;
-    if (s->bytes) memcpy(to->data, s->data, s->bytes);
-    return SGL_OK;
+    return dev_storage_read(s, to->data);
 }
 
 int sgl_state_write(sgl_program *p, int i, const sgl_array *from)
@@ -198,6 +204,5 @@ int sgl_state_write(sgl_program *p, int i, const sgl_array *from)
     if (code < 0) return code;
     Storage *s = find_state(p, i, from);
     if (!s) return p->cx->err.code;
-    copy_in(s, from);
-    return SGL_OK;
+    return copy_in(s, from);
 }

@@ -8,8 +8,7 @@
  * Holds: constants do not count. All nodes stay while they are few; else those nearest to the
  *        break and the beginning of the longest way to it, so that it begins at an input.
  */
-#include "tensor/break.h"
-#include "capture/capture.h"
+#include "capture/room.h"
 
 enum { NEAREST = 24, FIRST = 8, MOST = NEAREST + FIRST };
 
@@ -91,7 +90,7 @@ static void put_text(lua_State *L, int row, const char *key, const char *value)
 /* The tensor from outside that an input stands for, in the capture whose graph has it. */
 static void put_input(lua_State *L, int row, const Host *h, const Node *n)
 {
-    const Capture *c = h->capture;
+    const Capture *c = capture_on(h);
     put_text(L, row, "input", n->graph->inputs.at[ir_attr_int(n, 0)].name);
     while (c && c->trace.graph != n->graph) c = c->outer;
     for (int i = 0; c && i < c->states.n; i++) {

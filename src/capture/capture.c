@@ -3,92 +3,20 @@
  * In:   a function, its arguments as a flat list, their names. A number is a run-time input, f64.
  * Out:  a program. The function returns a flat list of tensors: the outputs.
  * Holds: the capture ends in any case, as a to-be-closed variable: an error of the function goes
- *        on as it was raised, with its traceback. Tensors born inside are dead afterwards.
+ *        on as it was raised, with its traceback.
  */
 #include <string.h>
 #include "tensor/args.h"
-#include "capture/capture.h"
+#include "capture/room.h"
+#include "tensor/break.h"
 #include "bind/events.h"
-#include "capture/history.h"
 #include "ir/build.h"
 
-static void tell_end(const Capture *c)
-{
-    const Graph *g = c->trace.graph;
-    obs_event(c->host->cx, OBS_capture_end, obs_span_ms(&c->span), OBS_TEXT("file", c->start.file),
-              OBS_INT("line", c->start.line), OBS_BOOL("ok", c->whole),
-              OBS_INT("nodes", g->nodes.n), OBS_INT("inputs", c->nargs),
-              OBS_INT("outputs", g->outputs.n), OBS_INT("states", c->states.n));
-}
-
-void capture_off(lua_State *L, Capture *c)
-{
-    if (c->host->capture != c) return;
-    if (c->outer) capture_step(c)->watch.since = c->since;
-    else watch_off(L, &c->watch);
-    if (!c->outer) tell_end(c);
-    c->host->capture = c->outer;
-    if (!c->outer) bind_events_hold(c->host, false);
-    Tensor *ring = &c->trace.handles;
-    while (ring->next != ring) {
-        Tensor *t = ring->next;
-        tensor_detach(t);
-        t->life = TENSOR_ESCAPED;
-    }
-    lua_pushnil(L);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, c);
-    if (c->outer) return;
-    lua_pushnil(L);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, c->watch.guards);
-}
-
-Capture *capture_step(Capture *c)
-{
-    while (c->outer) c = c->outer;
-    return c;
-}
-
-bool capture_holds(const Capture *c, const Tensor *t)
-{
-    while (c && t->trace != &c->trace) c = c->outer;
-    return c != NULL;
-}
-
-bool capture_changed(const Capture *c, const Tensor *t)
-{
-    uint64_t place;
-    for (; c; c = c->outer)
-        if (base_map_get(&c->state_of, (uintptr_t)t, &place) &&
-            c->states.at[place].now != c->states.at[place].input)
-            return true;
-    return false;
-}
-
-bool capture_made(Capture *c, const Tensor *t)
-{
-    return t->born >= capture_step(c)->first_id;
-}
-
-void capture_read(lua_State *L, Capture *c, int arg, const Tensor *t)
-{
-    Capture *step = capture_step(c);
-    if (!capture_made(c, t) && step->watch.guards)
-        watch_guard_values(L, step->watch.guards, arg);
-}
-
-const CapturedArg *capture_argument(const Capture *c, const Tensor *t)
-{
-    while (c && c->outer) c = c->outer;
-    for (int i = 0; c && i < c->nargs; i++)
-        if (c->args[i].tensor == t) return &c->args[i];
-    return NULL;
-}
-
 /* A hook of on_graph_capture may capture in turn: then the backend is capturing already. */
-static void watch_begin(lua_State *L, Host *h, Capture *c)
+static void capturing_begin(lua_State *L, Host *h, Capture *c)
 {
     c->span = obs_span_begin(h->cx);
-    h->recording++;
+    room_of(h)->recording++;
     c->backend = exec_backend_chosen(h->cx);
     c->before = exec_lifecycle_state(h->cx, c->backend);
     if (c->before != BACKEND_CAPTURING) exec_lifecycle_move(h->cx, c->backend, BACKEND_CAPTURING);
@@ -96,133 +24,6 @@ static void watch_begin(lua_State *L, Host *h, Capture *c)
               OBS_INT("line", c->start.line), OBS_INT("inputs", c->nargs));
     bind_events_flush(L, h);
 }
-
-/* Unless the capture became a program, the backend is where it was. */
-static void watch_end(lua_State *L, Capture *c)
-{
-    Ctx *cx = c->host->cx;
-    if (!c->span.id) return;
-    c->host->recording--;
-    if (exec_lifecycle_state(cx, c->backend) == BACKEND_CAPTURING && c->before != BACKEND_CAPTURING)
-        exec_lifecycle_move(cx, c->backend, c->before);
-    obs_span_end(cx, &c->span);
-    bind_events_flush(L, c->host);
-}
-
-static void capture_end(Owned *o)
-{
-    Capture *c = (Capture *)o;
-    tensor_trace_end(&c->trace);
-    vec_free(&c->states);
-    vec_free(&c->inputs);
-    vec_free(&c->results);
-    capture_carry_free(c);
-    vec_free(&c->sizes);
-    base_mem_free(c->example);
-    c->example = NULL;
-    vec_free(&c->changes);
-    vec_free(&c->given);
-    base_map_free(&c->state_of);
-    base_map_free(&c->fits);
-    vec_free(&c->checks);
-    base_mem_free(c->args);
-    watch_free(&c->watch);
-}
-
-static int capture_close(lua_State *L)
-{
-    Capture *c = lua_touserdata(L, 1);
-    capture_off(L, c);
-    if (!c->outer) watch_end(L, c);
-    return 0;
-}
-
-static int capture_gc(lua_State *L)
-{
-    Capture *c = lua_touserdata(L, 1);
-    capture_off(L, c);
-    lua_pushnil(L); /* the list of its states, if it failed before it was on */
-    lua_rawsetp(L, LUA_REGISTRYINDEX, c);
-    bind_disown(&c->owned);
-    capture_end(&c->owned);
-    return 0;
-}
-
-static const luaL_Reg CAPTURE_META[] = {
-    {"__close", capture_close},
-    {"__gc", capture_gc},
-    {NULL, NULL},
-};
-
-static int no_memory(Host *h)
-{
-    return base_fail(h->cx, SGL_ENOMEM, "out of memory for a capture");
-}
-
-/* The tensor's place in states; a new one becomes an input. */
-static CapturedState *state_at(lua_State *L, Host *h, Capture *c, int arg, Tensor *t)
-{
-    uint64_t place;
-    if (base_map_get(&c->state_of, (uintptr_t)t, &place)) return &c->states.at[place];
-    int index = lua_absindex(L, arg), n = c->states.n;
-    lua_rawgetp(L, LUA_REGISTRYINDEX, c);
-    lua_pushvalue(L, index);
-    lua_rawseti(L, -2, n + 1);
-    lua_pop(L, 1);
-    Shape s = tensor_shape(t);
-    Node *input = c->outer ? capture_block_tensor(L, h, c, index, t)
-                           : ir_input(c->trace.graph, INPUT_STATE, NULL, s.dtype, s.rank, s.dims);
-    CapturedState state = {t, input, input};
-    if (!input) bind_throw(L, h);
-    if (!vec_push(&c->states, state) || !base_map_set(&c->state_of, (uintptr_t)t, (uint64_t)n)) {
-        no_memory(h);
-        bind_throw(L, h);
-    }
-    return &c->states.at[n];
-}
-
-Node *capture_node_in(lua_State *L, Host *h, Capture *c, int arg, Tensor *t)
-{
-    return t->trace == &c->trace ? t->node : state_at(L, h, c, arg, t)->now;
-}
-
-Node *capture_node(lua_State *L, Host *h, int arg, Tensor *t)
-{
-    return capture_node_in(L, h, h->capture, arg, t);
-}
-
-Node *capture_assign(lua_State *L, Host *h, int arg, Tensor *t, Node *value)
-{
-    Capture *c = h->capture;
-    if (t->trace == &c->trace) {
-        for (int i = 0; i < c->nargs; i++)
-            if (c->args[i].tensor == t) c->args[i].assigned = true;
-        tensor_bind(t, t->trace, value);
-        return value;
-    }
-    CapturedState *s = state_at(L, h, c, arg, t);
-    if (c->outer) {
-        s->input = capture_block_changes(L, h, c, arg, t, s->input);
-        return s->input ? (s->now = value) : NULL;
-    }
-    return ir_assign(c->trace.graph, s->input, value) < 0 ? NULL : (s->now = value);
-}
-
-Node *capture_rng(Capture *c)
-{
-    if (c->rng) return c->rng;
-    if (c->outer) return c->rng = capture_block_rng(c);
-    return c->rng = ir_input(c->trace.graph, INPUT_STATE, "rng", DT_i64, 1, (const Dim[]){2});
-}
-
-Node *capture_effect(Capture *c)
-{
-    if (c->effect) return c->effect;
-    if (c->outer) return c->effect = capture_block_effect(c);
-    return c->effect = ir_const(c->trace.graph, DT_i32, 0, NULL, 0);
-}
-
-int capture_draw(Capture *c) { return c->draws++; }
 
 /* The sizes that argument i has inside: those of the list at `dims`, item i, where there is one. */
 static void take_sizes(lua_State *L, int dims, int i, Shape *s)
@@ -245,10 +46,10 @@ static void take_example(lua_State *L, Host *h, Capture *c)
         lua_pop(L, 1);
     }
     ir_dim_budget(h->cx, DIM_STEPS);
-    c->nexample = ir_dim_symbol_count(h->cx);
-    c->example = capture_dim_solve(g, list);
+    c->assumed.nexample = ir_dim_symbol_count(h->cx);
+    c->assumed.example = capture_dim_solve(g, list);
     lua_pop(L, 1);
-    if (!c->example) bind_throw(L, h);
+    if (!c->assumed.example) bind_throw(L, h);
 }
 
 /* Where the arguments of core.capture stand, and what it pushes. */
@@ -261,8 +62,7 @@ static void push_argument(lua_State *L, Host *h, Capture *c, int i, int anchors)
     Shape s = {.dtype = DT_f64};
     lua_rawgeti(L, 2, i);
     c->args[i - 1].given = tensor_at(L, h, -1);
-    if (c->args[i - 1].given)
-        s = tensor_shape(tensor_check(L, h, lua_gettop(L), "capture"));
+    if (c->args[i - 1].given) s = tensor_shape(tensor_check(L, h, lua_gettop(L), "capture"));
     else if (lua_type(L, -1) != LUA_TNUMBER)
         bind_raise(L, SGL_EARG, NULL, "capture: argument %d must be a tensor or a number, got %s",
                    i, bind_kind(L, -1));
@@ -311,23 +111,6 @@ static void take_outputs(lua_State *L, Host *h, Capture *c)
     }
 }
 
-Capture *capture_new(lua_State *L, Host *h)
-{
-    Capture *c = lua_newuserdatauv(L, sizeof *c, 0);
-    memset(c, 0, sizeof *c);
-    c->host = h;
-    c->first_id = tensor_id();
-    bind_class(L, "sgl.capture", CAPTURE_META, NULL, 0);
-    lua_setmetatable(L, -2);
-    bind_own(h, &c->owned, capture_end);
-    base_err_clear(&h->cx->err);
-    if (tensor_trace_init(&c->trace, h->cx) < 0) bind_throw(L, h);
-    lua_newtable(L);
-    lua_pushvalue(L, -1);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, c);
-    return c;
-}
-
 /* A break that user code caught, or a hook that it took away, ends the capture all the same. */
 static void check_whole(lua_State *L, Capture *c)
 {
@@ -336,9 +119,9 @@ static void check_whole(lua_State *L, Capture *c)
         lua_getfield(L, -1, "broken");
         lua_error(L);
     }
-    if (watch_lost(L, &c->watch))
+    if (watch_lost(L, c->watch))
         tensor_break(L, c->host, BREAK_HOOK, NULL, "the debug hook was replaced");
-    if (c->watch.failed) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
+    if (watch_failed(c->watch)) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
 }
 
 /* Where a function begins. */
@@ -391,6 +174,14 @@ static void advance_rng(lua_State *L, Host *h, Capture *c)
     if (!next || ir_assign(g, c->rng, next) < 0) bind_throw(L, h);
 }
 
+/* What stands for an argument is another object than the argument itself. */
+static void give_arguments(lua_State *L, Capture *c)
+{
+    bool ok = true;
+    for (int i = 0; i < c->nargs && ok; i++) ok = watch_give(c->watch, c->args[i].tensor);
+    if (!ok) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
+}
+
 /* Runs the function on what stands for the arguments. */
 static void record(lua_State *L, Host *h, Capture *c, Guards *g)
 {
@@ -400,12 +191,14 @@ static void record(lua_State *L, Host *h, Capture *c, Guards *g)
     lua_pushvalue(L, FN);
     for (int i = 1; i <= c->nargs; i++) push_argument(L, h, c, i, anchors);
     take_example(L, h, c);
-    watch_on(L, &c->watch, h, g, once);
+    give_arguments(L, c);
+    c->guards = g;
+    watch_on(L, c->watch, g, once);
     lua_call(L, c->nargs, 1);
     check_whole(L, c);
-    watch_off(L, &c->watch);
+    watch_off(L, c->watch);
     settle(L);
-    capture_history_end(L, h, c);
+    capture_grad_step_end(L, h, c);
     watch_guards_done(L, g, once);
     name_states(L, h, c);
     take_outputs(L, h, c);
@@ -427,9 +220,9 @@ static int capture(lua_State *L)
     SrcPos start = function_start(L, h, USER_FN);
     luaL_checktype(L, FN, LUA_TFUNCTION);
     int nargs = bind_check_list(L, ARGS, "capture: the arguments");
-    if (h->capture)
+    if (tensor_recording(h))
         return bind_raise(L, SGL_ESTATE, NULL, "capture: another step is being captured");
-    if (!h->tested) h->tested = watch_hook_test(L) == 0;
+    watch_test(L, h);
     luaL_checkstack(L, nargs + 2 * LUA_MINSTACK, "too many arguments");
     Guards *g = watch_guards_new(L, h);
     if (lua_isfunction(L, NOTE)) {
@@ -441,11 +234,13 @@ static int capture(lua_State *L)
     if (exec_lifecycle_ready(h->cx, exec_backend_chosen(h->cx)) < 0) return bind_throw(L, h);
     lua_toclose(L, CAPTURE);
     c->args = base_mem_zero((size_t)nargs + 1, sizeof *c->args);
-    if (!c->args) return bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
+    c->watch = watch_new(h);
+    if (!c->args || !c->watch)
+        return bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
     c->nargs = nargs;
     c->start = start;
-    watch_begin(L, h, c);
-    h->capture = c;
+    capturing_begin(L, h, c);
+    tensor_recorder_on(h, &c->recorder);
     bind_events_hold(h, true);
     c->trace.graph->src = start.file ? base_src(h->cx, start.file, start.line) : bind_src(L, h);
     record(L, h, c, g);
@@ -461,31 +256,17 @@ static int capture(lua_State *L)
  * would not reach the table that was passed. */
 static int given(lua_State *L)
 {
-    Capture *c = bind_of(L)->capture;
+    Capture *c = capture_on(bind_of(L));
     lua_settop(L, 1);
-    if (c && !base_map_set(&capture_step(c)->watch.given, (uintptr_t)lua_topointer(L, 1), 1))
+    if (c && !watch_give(capture_step(c)->watch, lua_topointer(L, 1)))
         bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
     return 1;
 }
 
 static int capturing(lua_State *L)
 {
-    lua_pushboolean(L, bind_of(L)->capture != NULL);
+    lua_pushboolean(L, tensor_recording(bind_of(L)));
     return 1;
-}
-
-static void room_close(Host *h, void *state) { (void)h, (void)state; }
-
-void capture_open(lua_State *L, Host *h)
-{
-    static const luaL_Reg *const LISTS[] = {CAPTURE_CAPTURE, CAPTURE_CONTROL, CAPTURE_EFFECT,
-                                            CAPTURE_RESULT, CAPTURE_GRAPH_HOOK};
-    bind_room(L, h, ROOM_CAPTURE, sizeof(CaptureRoom), room_close);
-    bind_functions(L, LISTS, sizeof LISTS / sizeof *LISTS);
-    capture_program_class(L);
-    lua_getfield(L, -1, "__index");
-    lua_setfield(L, -3, "Program");
-    lua_pop(L, 1);
 }
 
 const luaL_Reg CAPTURE_CAPTURE[] = {

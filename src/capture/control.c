@@ -9,7 +9,7 @@
  *        from step to step: a key is drawn outside, and the number of the step is the counter.
  */
 #include <string.h>
-#include "capture/capture.h"
+#include "capture/room.h"
 #include "tensor/ops.h"
 #include "ir/build.h"
 #include "ir/control.h"
@@ -19,77 +19,6 @@ static void no_memory(lua_State *L, Host *h)
 {
     base_fail(h->cx, SGL_ENOMEM, "out of memory for a block");
     bind_throw(L, h);
-}
-
-/* ---- what a block reads from outside */
-
-/* A new input of the block of the type of `like`; NULL with the error set. */
-static Node *block_input(Capture *c, BlockKind kind, Tensor *t, Node *from, const Node *like)
-{
-    Graph *g = c->trace.graph;
-    Node *n = like ? ir_input(g, INPUT_ARG, NULL, like->dtype, like->rank, like->dims)
-                   : ir_input(g, INPUT_ARG, NULL, DT_i64, 0, NULL);
-    BlockInput input = {kind, t, from, n};
-    if (n && !vec_push(&c->inputs, input)) {
-        base_fail(g->cx, SGL_ENOMEM, "out of memory for a block");
-        return NULL;
-    }
-    return n;
-}
-
-/* A constant stays one, until the block assigns its handle (capture_block_changes). A block that
- * repeats may find that after it read it. */
-Node *capture_block_tensor(lua_State *L, Host *h, Capture *c, int arg, Tensor *t)
-{
-    Node *from = capture_node_in(L, h, c->outer, arg, t);
-    if (from->op == OP_const && !c->repeats) return ir_node_over(c->trace.graph, from, NULL);
-    return block_input(c, BLOCK_TENSOR, t, from, from);
-}
-
-/* The input that the block's value of t comes in by, before t is assigned. */
-Node *capture_block_changes(lua_State *L, Host *h, Capture *c, int arg, Tensor *t, Node *input)
-{
-    if (input->op == OP_input) return input;
-    Node *from = capture_node_in(L, h, c->outer, arg, t);
-    return block_input(c, BLOCK_TENSOR, t, from, from);
-}
-
-Node *capture_block_effect(Capture *c)
-{
-    Node *from = capture_effect(c->outer);
-    return from ? block_input(c, BLOCK_EFFECT, NULL, from, from) : NULL;
-}
-
-/* 48 bits that the state gives for a draw, i64[1], as host_rng_key does: the words' 24 bits are
- * exact in f32. */
-static Node *draw_key(Node *state, int draw)
-{
-    const Dim one = 1;
-    Node *word[2];
-    for (int w = 0; w < 2; w++) {
-        Node *u = ir_rand(state, 1, &one, draw, w);
-        word[w] = ir_cast(ir_mul(u, ir_const_like(u, 0x1p24)), DT_i64);
-    }
-    return ir_add(ir_mul(word[0], ir_const_like(word[0], 0x1p24)), word[1]);
-}
-
-/* Draws in a block count from a key of the control node's own, and in each step from another
- * number, so that those outside are what they are whichever block runs, and how often. */
-Node *capture_block_rng(Capture *c)
-{
-    const Dim one = 1;
-    Node *outside = capture_rng(c->outer);
-    Node *key = outside ? draw_key(outside, c->number) : NULL;
-    Node *in = key ? block_input(c, BLOCK_RNG, NULL, key, key) : NULL;
-    if (!in) return NULL;
-    Node *first = ir_const(c->trace.graph, DT_i64, 1, &one, 0);
-    if (c->repeats) {
-        c->index = block_input(c, BLOCK_INDEX, NULL, NULL, NULL);
-        first = c->index ? ir_reshape(c->index, 1, &one) : NULL;
-        first = ir_mul(first, first ? ir_const_like(first, RNG_STEP) : NULL);
-    }
-    Node *state[] = {in, first};
-    return first ? ir_concat(2, state, 0) : NULL;
 }
 
 /* ---- capturing a block */
@@ -102,13 +31,10 @@ static int block_call(lua_State *L)
     int nargs = c->inputs.n;
     lua_settop(L, 2);
     lua_toclose(L, 1);
-    h->capture = c;
-    Watch *w = &capture_step(c)->watch;
-    c->since = w->since;
-    w->since = w->born;
+    tensor_recorder_on(h, &c->recorder);
+    c->since = watch_block_begin(capture_step(c)->watch);
     luaL_checkstack(L, nargs + LUA_MINSTACK, "too many arguments");
-    for (int i = 0; i < nargs; i++)
-        tensor_bind(tensor_new(L, h), &c->trace, c->inputs.at[i].input);
+    for (int i = 0; i < nargs; i++) tensor_bind(tensor_new(L, h), &c->trace, c->inputs.at[i].input);
     lua_call(L, nargs, 1);
     int n = bind_check_list(L, 2, "the results of a block");
     for (int i = 1; i <= n; i++) {
@@ -126,7 +52,9 @@ static int block_call(lua_State *L)
 static Capture *block_new(lua_State *L, Host *h, bool repeats, int draw)
 {
     Capture *c = capture_new(L, h);
-    c->outer = h->capture;
+    c->outer = capture_on(h);
+    c->recorder.outer = &c->outer->recorder;
+    c->recorder.assumed = c->outer->recorder.assumed;
     c->number = draw;
     c->repeats = repeats;
     return c;
@@ -389,9 +317,10 @@ static void plan_blocks(Plan *p, int number[2])
 static Host *begin(lua_State *L, const char *what, int *draw)
 {
     Host *h = bind_of(L);
-    if (!h->capture) bind_raise(L, SGL_ESTATE, NULL, "%s: only while a step is captured", what);
+    if (!tensor_recording(h))
+        bind_raise(L, SGL_ESTATE, NULL, "%s: only while a step is captured", what);
     tensor_trace(L, h);
-    *draw = capture_draw(h->capture);
+    *draw = capture_draw(capture_on(h));
     return h;
 }
 
@@ -401,7 +330,7 @@ static int cond(lua_State *L)
     int draw;
     Host *h = begin(L, "cond", &draw);
     lua_settop(L, 5);
-    Plan p = {.L = L, .h = h, .outer = h->capture, .nblock = 2, .op = OP_cond};
+    Plan p = {.L = L, .h = h, .outer = capture_on(h), .nblock = 2, .op = OP_cond};
     p.given = p.outer->given.n;
     int number[2];
     Node *pred = tensor_node(L, h, 1, "cond");
@@ -445,7 +374,7 @@ static int scan(lua_State *L)
     int draw;
     Host *h = begin(L, "scan", &draw);
     lua_settop(L, 6);
-    Plan p = {.L = L, .h = h, .outer = h->capture, .nblock = 1, .op = OP_scan};
+    Plan p = {.L = L, .h = h, .outer = capture_on(h), .nblock = 1, .op = OP_scan};
     p.given = p.outer->given.n;
     int number[2];
     p.length = tensor_dim_at(L, 4);
@@ -472,7 +401,7 @@ static int loop(lua_State *L)
     int draw;
     Host *h = begin(L, "loop", &draw);
     lua_settop(L, 4);
-    Plan p = {.L = L, .h = h, .outer = h->capture, .nblock = 1, .op = OP_loop};
+    Plan p = {.L = L, .h = h, .outer = capture_on(h), .nblock = 1, .op = OP_loop};
     p.given = p.outer->given.n;
     int number[2];
     p.length = luaL_checkinteger(L, 3);

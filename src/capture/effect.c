@@ -8,7 +8,7 @@
  */
 #include <string.h>
 #include "exec/program.h"
-#include "capture/capture.h"
+#include "capture/room.h"
 #include "tensor/ops.h"
 
 static const char ON_PRINT[] = "sgl.on_print";
@@ -17,11 +17,12 @@ static const char ON_PRINT[] = "sgl.on_print";
 static Node *effect(Host *h, Op op, const char *text, int n, Node **nodes)
 {
     AttrBuf b = {0};
+    Capture *c = capture_on(h);
     ir_attr_put_text(h->cx, &b, text);
-    nodes[0] = capture_effect(h->capture);
+    nodes[0] = capture_effect(c);
     if (!nodes[0] || h->cx->err.code) return NULL;
-    Node *made = ir_attr_node(h->capture->trace.graph, op, n + 1, nodes, &b);
-    if (made) h->capture->effect = made;
+    Node *made = ir_attr_node(c->trace.graph, op, n + 1, nodes, &b);
+    if (made) c->effect = made;
     return made;
 }
 
@@ -34,7 +35,8 @@ Node *capture_effect_assert(Host *h, Node *cond, const char *text)
 static Host *begin(lua_State *L, const char *what)
 {
     Host *h = bind_of(L);
-    if (!h->capture) bind_raise(L, SGL_ESTATE, NULL, "%s: only while a step is captured", what);
+    if (!tensor_recording(h))
+        bind_raise(L, SGL_ESTATE, NULL, "%s: only while a step is captured", what);
     tensor_trace(L, h);
     return h;
 }
@@ -80,7 +82,7 @@ static int call_print(lua_State *L)
     for (int i = 1; i < p->n->nin; i++) {
         const Node *in = p->n->in[i];
         Tensor *t = tensor_make(L, p->h, (Dtype)in->dtype, in->rank, in->dims);
-        if (t->storage->bytes) memcpy(t->storage->data, p->values[i - 1], t->storage->bytes);
+        dev_storage_write(t->storage, p->values[i - 1]);
         lua_rawseti(L, -2, i);
     }
     lua_call(L, 2, 0);
@@ -90,7 +92,7 @@ static int call_print(lua_State *L)
 static int print(void *arg, const Node *n, const char *text, void *const *values)
 {
     Host *h = arg;
-    lua_State *L = h->running;
+    lua_State *L = tensor_running(h);
     Printing p = {h, n, text, values};
     if (!L || !lua_checkstack(L, LUA_MINSTACK)) return SGL_OK;
     lua_pushcfunction(L, call_print);

@@ -6,7 +6,7 @@
  * Holds: inside a block a tensor from outside is an input, whose history lies in the graph around.
  *        A gradient that would leave such a history out is refused, never silently too small.
  */
-#include "capture/capture.h"
+#include "capture/room.h"
 #include "ir/grad.h"
 
 /* Is t made in the block, or assigned there? */
@@ -31,7 +31,7 @@ static bool any_touched(lua_State *L, Host *h, const Capture *c)
 
 Capture *capture_grad_home(lua_State *L, Host *h)
 {
-    Capture *c = h->capture;
+    Capture *c = capture_on(h);
     while (c && c->outer && !c->repeats && !any_touched(L, h, c)) c = c->outer;
     return c;
 }
@@ -39,7 +39,7 @@ Capture *capture_grad_home(lua_State *L, Host *h)
 /* Is t a tensor of a block inside c? It has no node in c then. */
 static bool is_inner(const Host *h, const Capture *c, const Tensor *t)
 {
-    for (const Capture *in = h->capture; in != c; in = in->outer)
+    for (const Capture *in = capture_on(h); in != c; in = in->outer)
         if (t->trace == &in->trace) return true;
     return false;
 }
@@ -75,9 +75,42 @@ static bool is_among(const Node *n, int count, Node *const *nodes)
     return false;
 }
 
-void capture_grad_check(lua_State *L, Capture *c, Node *loss, int n, Node *const *wrt)
+/* A constant made in a capture is one node with all equal constants: its gradient would be theirs
+ * too. */
+static void check_wrt(lua_State *L, const Node *n, int i)
 {
-    if (!c || !c->outer) return;
+    if (n->nin || n->op == OP_input) return;
+    bind_raise(L, SGL_EGRAD, "make the tensor outside the step, or pass it as an argument",
+               "grad: tensor %d is a constant made inside the captured step", i + 1);
+}
+
+/* What a block computed of a tensor after it assigned that is computed of another node than the one
+ * that the tensor stands for behind the block: refused where the loss may depend on it so. */
+static void check_changes(lua_State *L, const Capture *c, const Node *loss, int n, Node *const *wrt)
+{
+    if (!c->changes.n) return;
+    const Graph *g = c->trace.graph;
+    uint8_t *mark = bind_scratch(L, (size_t)g->nodes.n, 1);
+    mark[loss->id] = 1;
+    ir_grad_reach(g, mark);
+    for (int i = 0; i < c->changes.n; i++) {
+        const BlockChange *b = &c->changes.at[i];
+        bool read = false;
+        for (int k = b->from; k < b->to; k++) read |= mark[c->given.at[k]->id];
+        for (int k = 0; k < n && read; k++)
+            if (wrt[k] == b->changed)
+                bind_raise(L, SGL_EGRAD, "take the gradient in that function, or by its result",
+                           "grad: tensor %d was assigned in a function given to sgl.cond, scan or "
+                           "loop, and the loss depends on what that returned",
+                           k + 1);
+    }
+    lua_pop(L, 1);
+}
+
+/* The ways from outside a block into it. */
+static void check_outside(lua_State *L, Capture *c, const Node *loss, int n, Node *const *wrt)
+{
+    if (!c->outer) return;
     int top = lua_gettop(L);
     const Graph *g = c->trace.graph;
     const uint8_t *outside = flows(L, c->outer);
@@ -99,4 +132,13 @@ void capture_grad_check(lua_State *L, Capture *c, Node *loss, int n, Node *const
                        c->repeats ? "scan or loop" : "cond");
     }
     lua_settop(L, top);
+}
+
+void capture_grad_check(lua_State *L, Capture *c, Node *loss, int n, Node *const *wrt)
+{
+    for (int i = 0; i < n; i++) check_wrt(L, wrt[i], i);
+    check_changes(L, c, loss, n, wrt);
+    capture_grad_step(L, c->host, c, loss);
+    check_outside(L, c, loss, n, wrt);
+    capture_carry_note(L, c->host, c, loss);
 }

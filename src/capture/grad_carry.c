@@ -9,7 +9,7 @@
  *        last run counts, or before the first.
  */
 #include "tensor/break.h"
-#include "capture/capture.h"
+#include "capture/room.h"
 #include "ir/grad.h"
 
 enum { IN_LOSS = 1, IN_WRT = 2 };
@@ -27,7 +27,7 @@ static bool is_float(const Node *n) { return DTYPES[n->dtype].class == CLASS_FLO
 /* Is t a tensor of a block inside c? */
 static bool is_inner(const Host *h, const Capture *c, const Tensor *t)
 {
-    for (const Capture *in = h->capture; in != c; in = in->outer)
+    for (const Capture *in = capture_on(h); in != c; in = in->outer)
         if (t->trace == &in->trace) return true;
     return false;
 }
@@ -56,8 +56,7 @@ static void note(lua_State *L, Host *h, Capture *c, const uint8_t *mark)
     for (int i = 1, n = (int)lua_rawlen(L, 2); i <= n; i++) {
         lua_rawgeti(L, 2, i);
         Tensor *t = tensor_at(L, h, -1);
-        const Node *node =
-            is_inner(h, c, t) ? NULL : capture_node_in(L, h, c, lua_gettop(L), t);
+        const Node *node = is_inner(h, c, t) ? NULL : capture_node_in(L, h, c, lua_gettop(L), t);
         if (node && node->op == OP_input) roles[ir_attr_int(node, 0)] |= IN_WRT;
         lua_pop(L, 1);
     }
@@ -188,13 +187,7 @@ void capture_carry_end(lua_State *L, Capture *c, int ncarry)
         if (!passes_runs(&a) && !passes_carry(L, &a)) continue;
         SrcPos at = base_src_pos(c->host->cx, a.g->src);
         tensor_break(L, c->host, BREAK_CARRY, NULL, "grad at %s:%d", at.file ? at.file : "?",
-                   at.line);
+                     at.line);
     }
     lua_settop(L, top);
-}
-
-void capture_carry_free(Capture *c)
-{
-    for (int i = 0; i < c->grads.n; i++) base_mem_free(c->grads.at[i].roles);
-    vec_free(&c->grads);
 }

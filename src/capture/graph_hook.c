@@ -4,7 +4,7 @@
  *        that fails is Lua's to report.
  */
 #include "bind/events.h"
-#include "capture/capture.h"
+#include "capture/room.h"
 #include "tensor/graph.h"
 
 static const char GRAPH_HOOK; /* its address is the hook's key in the registry */
@@ -25,7 +25,7 @@ static int tell_graph(lua_State *L)
 
 void capture_graph_told(lua_State *L, Host *h, const Graph *g, int inputs)
 {
-    CaptureRoom *room = capture_room(h);
+    CaptureRoom *room = room_of(h);
     if (room->in_hook || !lua_checkstack(L, 8)) return;
     bool hooked = lua_rawgetp(L, LUA_REGISTRYINDEX, &GRAPH_HOOK) != LUA_TNIL;
     lua_pop(L, 1);

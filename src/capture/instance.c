@@ -196,7 +196,7 @@ Dynamic *capture_dynamic_new(Host *h, Graph *g, DimGuards *guards)
         base_fail(h->cx, SGL_ENOMEM, "out of memory for a step");
         return NULL;
     }
-    d->cache = h->cache;
+    d->cache = tensor_programs(h);
     d->graph = g;
     d->guards = *guards;
     *guards = (DimGuards){0};

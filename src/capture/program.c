@@ -6,13 +6,14 @@
  */
 #include <string.h>
 #include "exec/tell.h"
+#include "tensor/args.h"
 #include "tensor/cache.h"
-#include "capture/capture.h"
+#include "capture/room.h"
 #include "tensor/dim.h"
 #include "bind/events.h"
 #include "tensor/graph.h"
 #include "tensor/number.h"
-#include "tensor/origin.h"
+#include "tensor/grad_flow.h"
 
 typedef struct Prog {
     Owned owned;
@@ -32,6 +33,7 @@ typedef struct Prog {
     int nupdated;
     VEC(NumberCheck) checks; /* of numbers among the arguments */
     uint8_t *number;         /* by argument: INTEGER or FLOAT; NULL: it does not matter */
+    Storage **slot;          /* by argument: where the run reads a number; NULL: there was none */
     Tensor **wanted;         /* during a run: tensors whose values are needed */
     Storage **in, **out;     /* during a run: references */
     Tensor **result;         /* during a run: the handles that get the outputs */
@@ -59,12 +61,14 @@ static void prog_end(Owned *o)
     base_mem_free(p->updated);
     vec_free(&p->checks);
     base_mem_free(p->number);
+    release(p->slot, p->nargs);
+    base_mem_free(p->slot);
     base_mem_free(p->wanted);
     base_mem_free(p->in);
     base_mem_free(p->out);
     base_mem_free(p->result);
     tensor_origin_unref(p->origin);
-    tensor_flow_unref(p->flow);
+    tensor_flow_free(p->flow);
     *p = (Prog){.owned = p->owned};
 }
 
@@ -76,12 +80,13 @@ static int prog_gc(lua_State *L)
     return 0;
 }
 
-static Prog *prog_open(lua_State *L)
+static Prog *check_open(lua_State *L, Prog *p)
 {
-    Prog *p = bind_check_self(L, "sgl.program");
     if (!p->entry && !p->dynamic) bind_raise(L, SGL_ECLOSED, NULL, "the program is closed");
     return p;
 }
+
+static Prog *prog_open(lua_State *L) { return check_open(L, bind_check_self(L, "sgl.program")); }
 
 /* What a step prints is formatted by Lua, which may come back here. */
 static void check_idle(lua_State *L, const Prog *p, const char *doing)
@@ -112,9 +117,10 @@ static Prog *prog_compiled(lua_State *L)
     return p;
 }
 
-static void check_arity(lua_State *L, const Prog *p)
+/* The list at `args` must have an item for each argument. */
+static void check_arity(lua_State *L, const Prog *p, int args)
 {
-    int n = bind_check_list(L, 2, "run: the arguments");
+    int n = bind_check_list(L, args, "run: the arguments");
     if (n != p->nargs)
         bind_raise(L, SGL_EARG, NULL, "the step was captured with %d argument%s, got %d", p->nargs,
                    p->nargs == 1 ? "" : "s", n);
@@ -138,30 +144,35 @@ static void check_alias(lua_State *L, const Prog *p, int arg, const Tensor *t)
                    arg + 1);
 }
 
-/* program:aliased(args) -> the number of the first argument for which a run would raise that */
-static int prog_aliased(lua_State *L)
+int capture_program_aliased(lua_State *L, int program, int args)
 {
     Host *h = bind_of(L);
-    const Prog *p = prog_open(L);
-    check_arity(L, p);
+    const Prog *p = check_open(L, lua_touserdata(L, program));
     for (int i = 0; i < p->nargs; i++) {
-        lua_rawgeti(L, 2, i + 1);
+        lua_rawgeti(L, args, i + 1);
         const Tensor *t = tensor_at(L, h, -1);
         lua_pop(L, 1);
-        if (!t || !is_alias(p, i, t)) continue;
-        lua_pushinteger(L, i + 1);
-        return 1;
+        if (t && is_alias(p, i, t)) return i + 1;
     }
     return 0;
 }
 
+/* program:aliased(args) -> the number of the first argument for which a run would raise that */
+static int prog_aliased(lua_State *L)
+{
+    check_arity(L, prog_open(L), 2);
+    int number = capture_program_aliased(L, 1, 2);
+    if (number) lua_pushinteger(L, number);
+    return number ? 1 : 0;
+}
+
 /* Collects the tensors among arguments and state, and runs what is pending for them together. */
-static void realise_inputs(lua_State *L, Host *h, Prog *p)
+static void realise_inputs(lua_State *L, Host *h, Prog *p, int args)
 {
     int n = 0;
     for (int i = 0; i < p->nargs; i++) {
         p->state[i] = NULL;
-        if (lua_rawgeti(L, 2, i + 1) != LUA_TNUMBER) {
+        if (lua_rawgeti(L, args, i + 1) != LUA_TNUMBER) {
             p->state[i] = tensor_check(L, h, lua_gettop(L), "the step");
             check_alias(L, p, i, p->state[i]);
             p->wanted[n++] = p->state[i];
@@ -178,16 +189,17 @@ static void realise_inputs(lua_State *L, Host *h, Prog *p)
     if (tensor_realize(h, n, p->wanted) < 0) bind_throw(L, h);
 }
 
-static void check_numbers(lua_State *L, const Prog *p)
+static void check_numbers(lua_State *L, const Prog *p, int args)
 {
     for (int i = 0; i < p->checks.n; i++) {
-        lua_rawgeti(L, 2, p->checks.at[i].arg + 1);
+        lua_rawgeti(L, args, p->checks.at[i].arg + 1);
         tensor_number_check(L, &p->checks.at[i]);
         lua_pop(L, 1);
     }
 }
 
-static Storage *number_storage(lua_State *L, Host *h, const Prog *p)
+/* Writes the number on the top into slot i; a reference to it, or NULL with the error set. */
+static Storage *number_storage(lua_State *L, Host *h, Prog *p, int i)
 {
     double value = lua_tonumber(L, -1);
     lua_Integer whole = lua_isinteger(L, -1) ? lua_tointeger(L, -1) : 0;
@@ -197,30 +209,35 @@ static Storage *number_storage(lua_State *L, Host *h, const Prog *p)
                    "a number among the arguments is an f64 inside the step, and the integer %I "
                    "does not fit",
                    whole);
-    Storage *s = dev_storage_new(h->cx, DT_f64, 0, NULL);
-    if (s) *(double *)s->data = value;
-    return s;
+    if (p->slot[i] && p->slot[i]->refs > 1) { /* somebody holds the value of a run before */
+        dev_storage_unref(p->slot[i]);
+        p->slot[i] = NULL;
+    }
+    if (!p->slot[i]) p->slot[i] = dev_storage_new(h->cx, DT_f64, 0, NULL);
+    if (!p->slot[i] || dev_storage_write(p->slot[i], &value) < 0) return NULL;
+    return dev_storage_ref(p->slot[i]);
 }
 
 static int unshare(Host *h, Tensor *t)
 {
     if (t->storage->refs == 1) return SGL_OK;
-    const Storage *old = t->storage;
-    Storage *own = dev_storage_new(h->cx, old->dtype, old->rank, old->dims);
+    Storage *own = dev_storage_copy(h->cx, t->storage);
     if (!own) return h->cx->err.code;
-    memcpy(own->data, old->data, old->bytes);
     tensor_set(t, own);
     return SGL_OK;
 }
 
 /* Arguments come before state, so that a tensor that is both is seen to be shared. */
-static void fill_inputs(lua_State *L, Host *h, Prog *p)
+static void fill_inputs(lua_State *L, Host *h, Prog *p, int args)
 {
     for (int i = 0; i < p->nargs; i++) {
-        bool number = lua_rawgeti(L, 2, i + 1) == LUA_TNUMBER;
-        p->in[i] =
-            number ? number_storage(L, h, p) : dev_storage_ref(tensor_at(L, h, -1)->storage);
-        lua_pop(L, 1);
+        if (p->state[i]) {
+            p->in[i] = dev_storage_ref(p->state[i]->storage);
+        } else {
+            lua_rawgeti(L, args, i + 1);
+            p->in[i] = number_storage(L, h, p, i);
+            lua_pop(L, 1);
+        }
         if (!p->in[i]) bind_throw(L, h);
     }
     for (int i = p->nargs; i < p->nin; i++)
@@ -230,15 +247,15 @@ static void fill_inputs(lua_State *L, Host *h, Prog *p)
             i == p->rng ? tensor_rng_next(h, p->draws) : dev_storage_ref(p->state[i]->storage);
         if (!p->in[i]) bind_throw(L, h);
     }
-    if (p->rng < 0) h->rng_counter += p->draws; /* of control nodes that draw nothing */
+    if (p->rng < 0) tensor_rng_skip(h, p->draws); /* of control nodes that draw nothing */
 }
 
 /* Tensors that were passed get the values that the step gave them. */
-static void update_arguments(lua_State *L, Host *h, Prog *p)
+static void update_arguments(lua_State *L, Host *h, Prog *p, int args)
 {
     for (int i = 0, k = p->nout - p->nupdated; i < p->nargs; i++) {
         if (!p->updated[i]) continue;
-        lua_rawgeti(L, 2, i + 1);
+        lua_rawgeti(L, args, i + 1);
         Tensor *t = tensor_at(L, h, -1);
         if (t) {
             tensor_set(t, p->out[k]);
@@ -250,65 +267,78 @@ static void update_arguments(lua_State *L, Host *h, Prog *p)
     release(p->out + p->nout - p->nupdated, p->nupdated);
 }
 
-/* The list of the handles that get the outputs. */
-static void push_results(lua_State *L, Host *h, Prog *p)
+/* Pushes the handles that get the outputs; returns how many. */
+static int push_results(lua_State *L, Host *h, Prog *p)
 {
-    lua_createtable(L, p->nout, 0);
-    for (int k = 0; k < p->nout - p->nupdated; k++) {
-        p->result[k] = tensor_new(L, h);
-        lua_rawseti(L, -2, k + 1);
-    }
+    int n = p->nout - p->nupdated;
+    luaL_checkstack(L, n + LUA_MINSTACK, "results");
+    for (int k = 0; k < n; k++) p->result[k] = tensor_new(L, h);
+    return n;
 }
 
 /* All handles get what the run gave them. */
-static void take_outputs(lua_State *L, Host *h, Prog *p)
+static void take_outputs(lua_State *L, Host *h, Prog *p, int args)
 {
-    update_arguments(L, h, p);
+    update_arguments(L, h, p, args);
     for (int i = p->nargs; i < p->nin; i++)
         if (p->assigned[i] && p->state[i]) tensor_renew(p->state[i]);
     for (int k = 0; k < p->nout - p->nupdated; k++) {
         tensor_set(p->result[k], p->out[k]);
         p->out[k] = NULL;
     }
-    tensor_origin_end(p->origin, p->state, p->result);
+    tensor_flow_end(p->flow, p->origin, p->state, p->result);
     tensor_origin_unref(p->origin);
     p->origin = NULL;
 }
 
-/* program:run(args) -> list of tensors */
-static int prog_run(lua_State *L)
+/* Runs what is ready to run: the storages of the inputs are there. */
+static int run(lua_State *L, Host *h, Prog *p)
+{
+    tensor_runs(L, h);
+    p->running = true;
+    exec_cache_run_begin(tensor_programs(h));
+    int status = exec_run(p->program, p->in, p->out);
+    exec_cache_run_end(tensor_programs(h));
+    p->running = false;
+    release(p->in, p->nin);
+    return status;
+}
+
+int capture_program_run(lua_State *L, int program, int args)
 {
     Host *h = bind_of(L);
-    Prog *p = prog_open(L);
-    lua_settop(L, 2);
+    Prog *p = check_open(L, lua_touserdata(L, program));
     check_idle(L, p, "run");
-    if (h->capture)
+    if (tensor_recording(h))
         return bind_raise(L, SGL_ESTATE, NULL, "a program cannot run inside another capture");
     release(p->in, p->nin);
-    check_arity(L, p);
-    check_numbers(L, p);
-    realise_inputs(L, h, p);
-    push_results(L, h, p);
+    check_numbers(L, p, args);
+    realise_inputs(L, h, p, args);
+    int results = push_results(L, h, p);
     tensor_origin_unref(p->origin);
-    if (tensor_origin_begin(h, p->flow, p->state, &p->origin) < 0) return bind_throw(L, h);
-    fill_inputs(L, h, p);
+    if (tensor_flow_begin(h, p->flow, p->state, &p->origin) < 0) return bind_throw(L, h);
+    fill_inputs(L, h, p, args);
     if (p->dynamic && !capture_dynamic_entry(h, p->dynamic, p->in)) {
         release(p->in, p->nin);
         return bind_throw(L, h);
     }
     prog_ready(L, h, p);
-    h->running = L;
-    p->running = true;
-    exec_cache_run_begin(h->cache);
-    int status = exec_run(p->program, p->in, p->out);
-    exec_cache_run_end(h->cache);
-    p->running = false;
-    release(p->in, p->nin);
-    if (status < 0) return bind_throw(L, h);
-    take_outputs(L, h, p);
-    tensor_trace_idle(h);
+    if (run(L, h, p) < 0) return bind_throw(L, h);
+    take_outputs(L, h, p, args);
+    tensor_pending_idle(h);
     tensor_hint_memory(L, h);
     bind_events_flush(L, h);
+    return results;
+}
+
+/* program:run(args) -> list of tensors */
+static int prog_run(lua_State *L)
+{
+    const Prog *p = prog_open(L);
+    lua_settop(L, 2);
+    check_arity(L, p, 2);
+    lua_createtable(L, p->nout, 0);
+    for (int n = capture_program_run(L, 1, 2); n > 0; n--) lua_rawseti(L, 3, n);
     return 1;
 }
 
@@ -398,10 +428,10 @@ static int prog_state(lua_State *L)
 }
 
 /* Is a number among the arguments an integer where it was none, or the other way? Its index. */
-static int other_number(lua_State *L, const Prog *p)
+static int other_number(lua_State *L, const Prog *p, int args)
 {
     for (int i = 0; p->number && i < p->nargs; i++) {
-        bool number = lua_rawgeti(L, 2, i + 1) == LUA_TNUMBER;
+        bool number = lua_rawgeti(L, args, i + 1) == LUA_TNUMBER;
         bool other = number && p->number[i] != (lua_isinteger(L, -1) ? INTEGER : FLOAT);
         lua_pop(L, 1);
         if (other) return i + 1;
@@ -409,14 +439,14 @@ static int other_number(lua_State *L, const Prog *p)
     return 0;
 }
 
-/* Pushes scratch with the shapes of the inputs: those of the arguments, in the list at 2. */
-static const Shape *input_shapes(lua_State *L, Host *h, const Prog *p)
+/* Pushes scratch with the shapes of the inputs: those of the arguments, in the list at `args`. */
+static const Shape *input_shapes(lua_State *L, Host *h, const Prog *p, int args)
 {
     Shape *list = bind_scratch(L, (size_t)p->nin, sizeof *list);
     const Graph *g = capture_dynamic_graph(p->dynamic);
     for (int i = 0; i < p->nin; i++) {
         const Node *n = g->inputs.at[i].node;
-        if (i < p->nargs) lua_rawgeti(L, 2, i + 1);
+        if (i < p->nargs) lua_rawgeti(L, args, i + 1);
         else lua_pushnil(L);
         Tensor *t = tensor_at(L, h, -1);
         list[i] = (Shape){.dtype = (Dtype)n->dtype, .rank = n->rank};
@@ -428,21 +458,33 @@ static const Shape *input_shapes(lua_State *L, Host *h, const Prog *p)
     return list;
 }
 
+/* Do the comparisons of sizes that the capture made come out as then? */
+static bool sizes_fit(lua_State *L, Host *h, const Prog *p, int args)
+{
+    if (!p->dynamic || !capture_dynamic_guards(p->dynamic)->n) return true;
+    const Shape *list = input_shapes(L, h, p, args);
+    bool fits = capture_dynamic_fits(h, p->dynamic, list);
+    lua_pop(L, 1);
+    if (h->cx->err.code) bind_throw(L, h);
+    return fits;
+}
+
+bool capture_program_fits(lua_State *L, int program, int args)
+{
+    const Prog *p = check_open(L, lua_touserdata(L, program));
+    return !other_number(L, p, args) && sizes_fit(L, bind_of(L), p, args);
+}
+
 /* program:fits(args) -> whether the comparisons of sizes that the capture made come out as then,
  * and the index of a number that is of the other type, where types matter. */
 static int prog_fits(lua_State *L)
 {
-    Host *h = bind_of(L);
-    Prog *p = prog_check(L);
-    check_arity(L, p);
-    int other = other_number(L, p);
-    lua_pushboolean(L, !other);
+    const Prog *p = prog_open(L);
+    check_arity(L, p, 2);
+    int other = other_number(L, p, 2);
+    lua_pushboolean(L, !other && sizes_fit(L, bind_of(L), p, 2));
     if (other) lua_pushinteger(L, other);
-    if (other) return 2;
-    if (!p->dynamic || !capture_dynamic_guards(p->dynamic)->n) return 1;
-    const Shape *list = input_shapes(L, h, p);
-    lua_pushboolean(L, capture_dynamic_fits(h, p->dynamic, list));
-    return h->cx->err.code ? bind_throw(L, h) : 1;
+    return other ? 2 : 1;
 }
 
 /* program:sizes(args, list of symbolic sizes) -> what they are for these arguments */
@@ -450,10 +492,10 @@ static int prog_sizes(lua_State *L)
 {
     Host *h = bind_of(L);
     const Prog *p = prog_open(L);
-    check_arity(L, p);
+    check_arity(L, p, 2);
     int n = bind_check_list(L, 3, "sizes: the sizes");
     if (!p->dynamic) return bind_raise(L, SGL_ESTATE, NULL, "sizes: no size is symbolic");
-    const Shape *list = input_shapes(L, h, p);
+    const Shape *list = input_shapes(L, h, p, 2);
     lua_createtable(L, n, 0);
     int64_t *values = capture_dim_solve(capture_dynamic_graph(p->dynamic), list);
     if (!values) return bind_throw(L, h);
@@ -470,7 +512,7 @@ static int prog_sizes(lua_State *L)
 /* program:print(level) -> string */
 static int prog_print(lua_State *L)
 {
-    static const char *const LEVELS[] = {"fused", "plan", "kernels", NULL};
+    static const char *const LEVELS[] = {EXEC_STAGES, NULL};
     Prog *p = prog_compiled(L);
     const char *level = LEVELS[luaL_checkoption(L, 2, "fused", LEVELS)];
     Str *s = bind_text(L);
@@ -516,8 +558,11 @@ static Prog *prog_new(lua_State *L, Host *h, const Capture *c)
 {
     const Graph *g = c->trace.graph;
     Prog *p = lua_newuserdatauv(L, sizeof *p, 1);
-    *p = (Prog){
-        .cache = h->cache, .nargs = c->nargs, .nin = g->inputs.n, .nout = g->outputs.n, .rng = -1};
+    *p = (Prog){.cache = tensor_programs(h),
+                .nargs = c->nargs,
+                .nin = g->inputs.n,
+                .nout = g->outputs.n,
+                .rng = -1};
     capture_program_class(L);
     lua_setmetatable(L, -2);
     bind_own(h, &p->owned, prog_end);
@@ -529,7 +574,8 @@ static Prog *prog_new(lua_State *L, Host *h, const Capture *c)
     p->in = base_mem_zero(n, sizeof *p->in);
     p->out = base_mem_zero(p->nout + 1, sizeof *p->out);
     p->result = base_mem_zero(p->nout + 1, sizeof *p->result);
-    if (!p->state || !p->assigned || !p->updated || !p->wanted || !p->in || !p->out || !p->result)
+    p->slot = base_mem_zero(n, sizeof *p->slot);
+    if (!p->slot || !p->state || !p->assigned || !p->updated || !p->wanted || !p->in || !p->out || !p->result)
         bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
     return p;
 }
@@ -581,8 +627,9 @@ int capture_program_push(lua_State *L, Host *h, Capture *c, int states)
     for (int i = 0; i < c->checks.n; i++)
         if (!vec_push(&p->checks, c->checks.at[i]))
             bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
-    if (c->classed) p->number = base_mem_zero((size_t)c->nargs + 1, 1);
-    if (c->classed && !p->number) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
+    if (c->assumed.classed) p->number = base_mem_zero((size_t)c->nargs + 1, 1);
+    if (c->assumed.classed && !p->number)
+        bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
     for (int i = 0; p->number && i < c->nargs; i++) p->number[i] = (uint8_t)c->args[i].number;
     if (c->rng) p->rng = (int)ir_attr_int(c->rng, 0);
     p->draws = c->draws;
@@ -592,7 +639,7 @@ int capture_program_push(lua_State *L, Host *h, Capture *c, int states)
     c->trace.graph = NULL;
     base_err_clear(&h->cx->err);
     if (ir_graph_symbolic(g)) {
-        p->dynamic = capture_dynamic_new(h, g, &c->sizes);
+        p->dynamic = capture_dynamic_new(h, g, &c->assumed.sizes);
         return p->dynamic ? 1 : bind_throw(L, h);
     }
     p->entry = entry_of(h, g);

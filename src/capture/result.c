@@ -3,46 +3,8 @@
  * Holds: called when the hook is off already, but the capture is still on, so that looking at the
  *        results is no read of the step.
  */
-#include <string.h>
-#include "capture/capture.h"
-#include "tensor/dim.h"
-
-/* Was the userdata born inside? The allocator saw the head before the block: 32 bytes, or 40 and 16
- * for each user value. A false "yes" is a break, never a wrong result. */
-static bool new_userdata(const Watch *w, const char *p)
-{
-    enum { BARE = 32, HEAD = 40, VALUE = 16, MOST_VALUES = 8 };
-    bool fresh = watch_fresh(w, p - BARE);
-    for (int n = 1; n <= MOST_VALUES && !fresh; n++)
-        fresh = watch_fresh(w, p - HEAD - n * VALUE);
-    return fresh;
-}
-
-/* A function that the step made differs from one call to the next only by variables of the step. */
-static bool new_function(lua_State *L, const Watch *w, int at)
-{
-    if (!watch_fresh(w, lua_topointer(L, at))) return false;
-    const void *id;
-    bool fresh = lua_iscfunction(L, at);
-    for (int i = 1; !fresh && (id = lua_upvalueid(L, at, i)) != NULL; i++)
-        fresh = watch_fresh(w, id);
-    return fresh;
-}
-
-static bool is_made(lua_State *L, const Watch *w, int at)
-{
-    const char *p = lua_topointer(L, at);
-    switch (lua_type(L, at)) {
-    case LUA_TFUNCTION:
-        return new_function(L, w, at);
-    case LUA_TTHREAD:
-        return watch_fresh(w, p - LUA_EXTRASPACE);
-    case LUA_TUSERDATA:
-        return tensor_dim_at(L, at) != DIM_FAIL || new_userdata(w, p);
-    default:
-        return watch_fresh(w, p);
-    }
-}
+#include "capture/room.h"
+#include "tensor/break.h"
 
 /* core.whence(v) -> "outside"; "argument" and its number; or "made", and for a tensor that stands
  * for a number which kind: "integer" or "float" */
@@ -52,11 +14,11 @@ static int whence(lua_State *L)
         [STRONG] = NULL, [WEAK_INT] = "integer", [WEAK_FLOAT] = "float"};
     Host *h = bind_of(L);
     lua_settop(L, 1);
-    const Capture *c = h->capture;
+    const Capture *c = capture_on(h);
     if (!c) return bind_raise(L, SGL_ESTATE, NULL, "whence: no step is being captured");
     const Tensor *t = tensor_at(L, h, 1);
     const CapturedArg *arg = t ? capture_argument(c, t) : NULL;
-    bool made = t ? capture_made(h->capture, t) : is_made(L, &c->watch, 1);
+    bool made = t ? capture_made(c, t) : watch_made(L, capture_step(c)->watch, 1);
     lua_pushstring(L, arg ? "argument" : made ? "made" : "outside");
     if (arg) lua_pushinteger(L, arg - c->args + 1);
     else if (t && t->weak) lua_pushstring(L, NUMBERS[t->weak]);

@@ -23,7 +23,7 @@ typedef struct CpuOp {
 static const CpuOp CPU_OPS[] = {
     [STEP_DOT] = {cpu_dot, cpu_dot_scratch, true, 1},
     [STEP_GATHER] = {cpu_gather, NULL, false, 1},
-    [STEP_SCATTER] = {cpu_scatter, NULL, true, 1},
+    [STEP_SCATTER] = {cpu_scatter, cpu_scatter_scratch, true, 1},
     [STEP_ARGSORT] = {cpu_argsort, cpu_argsort_scratch, false, 16},
     [STEP_CUMSUM] = {cpu_cumsum, NULL, true, 1},
     [STEP_FOLD] = {cpu_fold, NULL, true, 1},
@@ -89,7 +89,6 @@ static int find_plan(Ctx *cx, CpuState *st, const Step *s, CpuStep *to)
 
 static int prepare_step(Ctx *cx, CpuState *st, const Step *s, CpuStep *to)
 {
-    if (s->kind == STEP_COPY || s->kind == STEP_CALL) return SGL_OK;
     if (s->kind == STEP_KERNEL) {
         int code = find_plan(cx, st, s, to);
         if (code < 0) return code;
@@ -99,6 +98,7 @@ static int prepare_step(Ctx *cx, CpuState *st, const Step *s, CpuStep *to)
         if (s->nargs > st->nargs) st->nargs = s->nargs;
         return SGL_OK;
     }
+    if (!STEPS[s->kind].views) return SGL_OK; /* a copy, or no step of a backend */
     const CpuOp *op = &CPU_OPS[s->kind];
     size_t wide = op->adds ? wide_size(&s->out) : 0;
     for (int i = 0; op->adds && i < STEPS[s->kind].views; i++) wide += wide_size(&s->view[i]);
@@ -108,12 +108,12 @@ static int prepare_step(Ctx *cx, CpuState *st, const Step *s, CpuStep *to)
     return SGL_OK;
 }
 
-static size_t workspace(Ctx *cx, void *state)
+static size_t workspace(Device *d, void *state)
 {
     const CpuState *st = state;
-    Pool *pool = st->parallel ? base_ctx_pool(cx) : NULL;
+    Pool *pool = st->parallel ? base_ctx_pool(d->cx) : NULL;
     if (st->parallel && !pool) {
-        base_fail(cx, SGL_ENOMEM, "no memory for threads");
+        base_fail(d->cx, SGL_ENOMEM, "no memory for threads");
         return SIZE_MAX;
     }
     size_t workers = pool ? (size_t)base_pool_threads(pool) : 1;
@@ -139,8 +139,9 @@ static void release(void *state)
     base_mem_free(st);
 }
 
-static int prepare(Ctx *cx, const StepVec *steps, void **state)
+static int prepare(Device *d, const StepVec *steps, void **state)
 {
+    Ctx *cx = d->cx;
     CpuState *st = base_mem_zero(1, sizeof *st + (size_t)steps->n * sizeof st->step[0]);
     if (!st) return base_fail(cx, SGL_ENOMEM, "no memory for a plan of %d steps", steps->n);
     st->nsteps = steps->n;
@@ -224,20 +225,22 @@ static int run_op(Ctx *cx, CpuState *st, const Step *s, Pool *pool, void *const 
     return code;
 }
 
-static int run(Ctx *cx, void *state, const Step *s, int i, void *const *buffers)
+static int run(Device *d, void *state, const DevRun *r, int i)
 {
     CpuState *st = state;
+    const Step *s = &r->steps->at[i];
+    void *const *buffers = r->buffers;
     Pool *pool = NULL;
     if (s->kind == STEP_COPY) {
-        memcpy(buffers[s->args[1]], buffers[s->args[0]], s->bytes);
+        memcpy(buffers[s->args[1]], buffers[s->args[0]], (size_t)s->bytes);
         return SGL_OK;
     }
     if (st->step[i].parallel) {
-        pool = base_ctx_pool(cx);
-        if (!pool) return base_fail(cx, SGL_ENOMEM, "no memory for threads");
+        pool = base_ctx_pool(d->cx);
+        if (!pool) return base_fail(d->cx, SGL_ENOMEM, "no memory for threads");
     }
     if (s->kind == STEP_KERNEL) return run_kernel(st, s, &st->step[i], pool, buffers);
-    return run_op(cx, st, s, pool, buffers);
+    return run_op(d->cx, st, s, pool, buffers);
 }
 
 void cpu_split(const CpuJob *j, int chunks, PoolFn fn, void *arg)
@@ -249,6 +252,15 @@ void cpu_split(const CpuJob *j, int chunks, PoolFn fn, void *arg)
     for (int i = 0; i < chunks; i++) fn(arg, i, 0);
 }
 
-static int start(Ctx *cx) { return cpu_isa(cx) ? SGL_OK : cx->err.code; }
+static int start(Device *d) { return cpu_isa(d->cx) ? SGL_OK : d->cx->err.code; }
 
-const Backend CPU_BACKEND = {"cpu", start, prepare, release, workspace, place, run, 1};
+const Backend CPU_BACKEND = {
+    .name = "cpu",
+    .computes = true,
+    .start = start,
+    .prepare = prepare,
+    .release = release,
+    .workspace = workspace,
+    .place = place,
+    .run = run,
+};

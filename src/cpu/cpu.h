@@ -33,6 +33,7 @@ int cpu_fold(const CpuJob *j);
 
 /* Bytes each worker needs. */
 size_t cpu_dot_scratch(const Step *s);
+size_t cpu_scatter_scratch(const Step *s);
 size_t cpu_argsort_scratch(const Step *s);
 
 int64_t cpu_view_count(const View *v);

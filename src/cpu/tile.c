@@ -69,7 +69,8 @@ static void size_long(TilePlan *p)
     p->pre.width = TILE_LANES;
     p->post.points = max64(min64(p->outer, TILE_LANES), 1);
     size_leaves(p, p->lanes, KERN_ROW_CHUNK);
-    p->chunk_size = p->leaf_blocks > 1 ? 1 : min64(KERN_ROW_CHUNK / max64(p->longest, 1) + 1, p->blocks);
+    p->chunk_size =
+        p->leaf_blocks > 1 ? 1 : min64(KERN_ROW_CHUNK / max64(p->longest, 1) + 1, p->blocks);
     p->pieces = ceil_div(p->blocks, p->chunk_size);
     p->chunks = (int)(p->outer * p->pieces);
     p->split = true;
@@ -160,6 +161,7 @@ void cpu_tile_free(TilePlan *p)
     base_mem_free(p->post.value);
     for (int i = 0; i < p->nwalk; i++) base_mem_free(p->walk[i].table);
     base_mem_free(p->walk);
+    for (int i = 0; i < p->nreduce; i++) base_mem_free(p->reduce[i].leaves);
     base_mem_free(p->reduce);
     base_mem_free(p);
 }

@@ -1,6 +1,6 @@
 /* tile_isa.c: the loops of the tile interpreter, compiled once for each instruction set.
  *
- * In:   op.def (through tile_type.h) and the conversions of tile_cast.h.
+ * In:   op.def and cast.def (through tile_type.h), math.def (through tile_math.h).
  * Out:  kern_tile_ops_<ISA>.
  * Holds: plain C that the compiler vectorises, so every instruction set computes the same
  *        expressions in the same order, with fused multiply-add only where written.
@@ -11,8 +11,6 @@
 #pragma GCC optimize("no-trapping-math")
 #endif
 #include <string.h>
-#include "ir/philox.h"
-#include "cpu/tile_cast.h"
 #include "cpu/tile_math.h"
 #include "cpu/tile_ops.h"
 #include "cpu/tile_pair.h"
@@ -79,25 +77,12 @@
             o[i] = value;                                                                          \
         }                                                                                          \
     }
-/* The register that holds a dtype has the C type in the second column. */
-#define CASTS(from, T)                                                                             \
-    LOOP(cast_##from##_bool, uint8_t, T, x != 0)                                                   \
-    LOOP(cast_##from##_u8, uint8_t, T, cast_##from##_to_u8(x))                                     \
-    LOOP(cast_##from##_i32, int32_t, T, cast_##from##_to_i32(x))                                   \
-    LOOP(cast_##from##_i64, int64_t, T, cast_##from##_to_i64(x))                                   \
-    LOOP(cast_##from##_f16, float, T, cast_f16_to_f32(cast_##from##_to_f16(x)))                    \
-    LOOP(cast_##from##_bf16, float, T, cast_bf16_to_f32(cast_##from##_to_bf16(x)))                 \
-    LOOP(cast_##from##_f32, float, T, (float)x)                                                    \
-    LOOP(cast_##from##_f64, double, T, (double)x)
-CASTS(f32, float)
-CASTS(f64, double)
-CASTS(i32, int32_t)
-CASTS(i64, int64_t)
-CASTS(u8, uint8_t)
-LOOP(widen_f16, float, uint16_t, cast_f16_to_f32(x))
-LOOP(widen_bf16, float, uint16_t, cast_bf16_to_f32(x))
-LOOP(narrow_f16, uint16_t, float, cast_f32_to_f16(x))
-LOOP(narrow_bf16, uint16_t, float, cast_f32_to_bf16(x))
+LOOP(round_f16, float, float, math_widen_f16(math_to_f16_f32(x)))
+LOOP(round_bf16, float, float, math_widen_bf16(math_to_bf16_f32(x)))
+LOOP(widen_f16, float, uint16_t, math_widen_f16(x))
+LOOP(widen_bf16, float, uint16_t, math_widen_bf16(x))
+LOOP(narrow_f16, uint16_t, float, math_to_f16_f32(x))
+LOOP(narrow_bf16, uint16_t, float, math_to_bf16_f32(x))
 #undef LOOP
 
 #define MOVES(bits)                                                                                \
@@ -177,26 +162,15 @@ static void rand_tile(float *out, const int64_t *state, int draw, int word, int6
                       int64_t step, int64_t n)
 {
     const int64_t seed = state[0], time = state[1] + draw;
-    /* The word by masks: an index would keep the loop from being vectorised. */
-    const uint32_t m0 = -(uint32_t)(word == 0), m1 = -(uint32_t)(word == 1);
-    const uint32_t m2 = -(uint32_t)(word == 2), m3 = -(uint32_t)(word == 3);
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t w[4];
-        philox_element(seed, time, 0, first + step * i, w);
-        out[i] = philox_uniform((w[0] & m0) | (w[1] & m1) | (w[2] & m2) | (w[3] & m3));
-    }
+    for (int64_t i = 0; i < n; i++)
+        out[i] = math_uniform(math_rand_word(seed, time, 0, first + step * i, word));
 }
-
-#define CAST_ROW(from)                                                                             \
-    [DT_bool] = cast_##from##_bool, [DT_u8] = cast_##from##_u8, [DT_i32] = cast_##from##_i32,      \
-    [DT_i64] = cast_##from##_i64, [DT_f16] = cast_##from##_f16, [DT_bf16] = cast_##from##_bf16,    \
-    [DT_f32] = cast_##from##_f32, [DT_f64] = cast_##from##_f64
 
 const struct TileOps ISA_NAME(kern_tile_ops) = {
     .op = {tile_rows_f32, tile_rows_f64, tile_rows_i32, tile_rows_i64, tile_rows_u8},
     .pair = &tile_pairs,
-    .cast = {{CAST_ROW(f32)}, {CAST_ROW(f64)}, {CAST_ROW(i32)}, {CAST_ROW(i64)}, {CAST_ROW(u8)}},
-    .round = {[DT_f16] = cast_f32_f16, [DT_bf16] = cast_f32_bf16},
+    .cast = {tile_casts_f32, tile_casts_f64, tile_casts_i32, tile_casts_i64, tile_casts_u8},
+    .round = {[DT_f16] = round_f16, [DT_bf16] = round_bf16},
     .widen = {[DT_f16] = widen_f16, [DT_bf16] = widen_bf16},
     .narrow = {[DT_f16] = narrow_f16, [DT_bf16] = narrow_bf16},
     .gather = {gather_8, gather_16, gather_32, gather_64},

@@ -28,6 +28,7 @@ typedef struct ReduceFns {
     void (*init)(void *acc, int64_t n);                            /* the identity */
     void (*lanes)(void *acc32, const void *v, int64_t n);          /* element j into lane j % 32 */
     void (*fold)(void *acc32, void *out);                          /* 32 lanes into one value */
+    void (*row)(void *out, const void *v, int64_t n);              /* both, from the identity */
     /* acc[i] with v[p][i], for each point p; and each row upwards. */
     void (*column)(void *acc, const void *v, int64_t points, int64_t n);
     void (*rows)(void *out, const void *v, int64_t rows, int64_t n);
@@ -58,7 +59,7 @@ typedef TileFn *const PairTable[PAIR_FIRSTS][PAIR_SECONDS][FORM_COUNT - 1][2];
 struct TileOps {
     const TileRow *op[REG_COUNT];                                  /* [type of operands][op] */
     const PairTable *pair;
-    TileFn *cast[REG_COUNT][DT_COUNT];
+    TileFn *const *cast[REG_COUNT];                                 /* [from][dtype] */
     TileFn *round[DT_COUNT];                 /* f32 register to the nearest of dtype, in place */
     TileFn *widen[DT_COUNT], *narrow[DT_COUNT];                    /* memory f16, bf16 and f32 */
     /* Elements of 1 << size bytes; strides in elements. */

@@ -66,14 +66,20 @@ typedef struct TileCodeList {
     TileValue *value;
 } TileCodeList;
 
+/* The blocks that a reduction is cut into (ir/blocks.h). LONG and COL: those of the plan. */
+typedef struct TileLeaves {
+    int64_t n, longest;                   /* elements of the longest */
+    BlockTree tree;
+    int64_t start[];                      /* ROW: where each begins; n + 1 */
+} TileLeaves;
+
 typedef struct TileReduce {
     uint8_t from, acc;                    /* register types */
     uint8_t dtype;                        /* of the result */
     bool arg;                             /* argmax, argmin: carries an index */
     const ReduceFns *fold, *merge;        /* of the values, and of results among themselves */
     const ArgFns *best;
-    Blocks leaves;                        /* ROW: its own; LONG, COL: the plan's */
-    BlockTree tree;
+    struct TileLeaves *leaves;            /* NULL: one */
     int post;                             /* value of the result in `post`, or -1 */
     size_t acc_value, acc_index;          /* accumulators in the scratch: values, indices */
     size_t partial, partial_index;        /* the same of the partial results */

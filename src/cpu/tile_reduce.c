@@ -24,6 +24,20 @@ static const ReduceFns *fold_of(const TilePlan *p, int op, Reg from)
     return &p->ops->reduce->fold[op - OP_sum][from];
 }
 
+static int make_leaves(const TilePlan *p, Blocks b, TileLeaves **out)
+{
+    *out = NULL;
+    if (b.n == 1) return SGL_OK;
+    TileLeaves *l = *out = base_mem_alloc(sizeof *l + (size_t)(b.n + 1) * sizeof l->start[0]);
+    if (!l) return SGL_ENOMEM;
+    int64_t size = p->kernel->mode == KERN_COL ? p->outer : p->lanes;
+    l->n = b.n;
+    l->longest = ir_block_longest(b, size);
+    ir_block_tree(b.n, &l->tree);
+    for (int64_t i = 0; i <= b.n; i++) l->start[i] = ir_block_start(b, size, i);
+    return SGL_OK;
+}
+
 int cpu_tile_reductions(TilePlan *p)
 {
     const Kernel *k = p->kernel;
@@ -36,8 +50,7 @@ int cpu_tile_reductions(TilePlan *p)
         r->from = (uint8_t)cpu_reg(in->from);
         r->dtype = in->dtype;
         r->post = -1;
-        r->leaves = kern_blocks(in);
-        ir_block_tree(r->leaves.n, &r->tree);
+        if (make_leaves(p, kern_blocks(in), &r->leaves) < 0) return SGL_ENOMEM;
         r->arg = in->op == OP_argmax || in->op == OP_argmin;
         r->acc = r->from;
         if (r->arg) {
@@ -76,14 +89,8 @@ void cpu_tile_accumulators(TilePlan *p)
 /* One row of n elements that is no longer than a chunk, as a part of one of `longest`. */
 static void reduce_row(const ReduceFns *fns, const void *v, int64_t n, int64_t longest, void *out)
 {
-    _Alignas(64) char acc[LANES_BYTES];
-    if (longest < KERN_LANES) {
-        fns->rows(out, v, 1, n);
-        return;
-    }
-    fns->init(acc, KERN_LANES);
-    fns->lanes(acc, v, n);
-    fns->fold(acc, out);
+    if (longest < KERN_LANES) fns->rows(out, v, 1, n);
+    else fns->row(out, v, n);
 }
 
 /* Takes the result of a leaf into the tree of those before it: a stack, whose bottom has the final
@@ -91,20 +98,19 @@ static void reduce_row(const ReduceFns *fns, const void *v, int64_t n, int64_t l
 static void join_leaf(const TileReduce *r, int64_t leaf, char *stack)
 {
     const size_t bytes = acc_bytes(r);
-    char *top = stack + r->tree.waiting[leaf] * bytes;
-    for (int j = 0; j < r->tree.joins[leaf]; j++, top -= bytes)
+    char *top = stack + r->leaves->tree.waiting[leaf] * bytes;
+    for (int j = 0; j < r->leaves->tree.joins[leaf]; j++, top -= bytes)
         r->merge->column(top - bytes, top, 1, 1);
 }
 
-static void reduce_leaves(const TileReduce *r, const char *v, int64_t n, void *out)
+static void reduce_leaves(const TileReduce *r, const char *v, void *out)
 {
     _Alignas(64) char stack[IR_BLOCKS_LEVELS * 8];
-    const int64_t longest = ir_block_longest(r->leaves, n);
-    for (int64_t leaf = 0; leaf < r->leaves.n; leaf++) {
-        int64_t first = ir_block_start(r->leaves, n, leaf);
-        reduce_row(r->fold, v + (size_t)first * cpu_reg_bytes(r->from),
-                   ir_block_start(r->leaves, n, leaf + 1) - first, longest,
-                   stack + r->tree.waiting[leaf] * acc_bytes(r));
+    const TileLeaves *l = r->leaves;
+    for (int64_t leaf = 0; leaf < l->n; leaf++) {
+        reduce_row(r->fold, v + (size_t)l->start[leaf] * cpu_reg_bytes(r->from),
+                   l->start[leaf + 1] - l->start[leaf], l->longest,
+                   stack + l->tree.waiting[leaf] * acc_bytes(r));
         join_leaf(r, leaf, stack);
     }
     memcpy(out, stack, acc_bytes(r));
@@ -117,7 +123,7 @@ void cpu_reduce_row(Frame *f, const TileInst *t)
     const size_t out_bytes = cpu_reg_bytes(t->reg);
     const char *v = f->at[t->a];
     char *out = f->at[t->dst];
-    if (!r->arg && f->width < KERN_LANES && r->leaves.n == 1) {
+    if (!r->arg && f->width < KERN_LANES && !r->leaves) {
         r->fold->rows(out, v, f->points, f->width);
         return;
     }
@@ -126,8 +132,8 @@ void cpu_reduce_row(Frame *f, const TileInst *t)
             int64_t best;
             r->best->init(&best, (int32_t *)(void *)out, 0, 1);
             r->best->row(&best, (int32_t *)(void *)out, v, 0, f->width);
-        } else if (r->leaves.n > 1) {
-            reduce_leaves(r, v, f->width, out);
+        } else if (r->leaves) {
+            reduce_leaves(r, v, out);
         } else {
             reduce_row(r->fold, v, f->width, f->width, out);
         }
@@ -235,9 +241,13 @@ static void reduce_results(const TileReduce *r, char *v, int64_t n, void *out)
 static void reduce_partials(const TilePlan *p, const TileReduce *r, char *v, void *out)
 {
     _Alignas(64) char stack[IR_BLOCKS_LEVELS * 8];
-    for (int64_t leaf = 0; leaf < p->leaves.n; leaf++) {
+    if (!r->leaves) {
+        reduce_results(r, v, p->blocks, out);
+        return;
+    }
+    for (int64_t leaf = 0; leaf < r->leaves->n; leaf++) {
         reduce_results(r, v + (size_t)(leaf * p->leaf_blocks) * acc_bytes(r), p->leaf_blocks,
-                       stack + r->tree.waiting[leaf] * acc_bytes(r));
+                       stack + r->leaves->tree.waiting[leaf] * acc_bytes(r));
         join_leaf(r, leaf, stack);
     }
     memcpy(out, stack, acc_bytes(r));
@@ -315,15 +325,15 @@ static void end_leaf(const Frame *f, const TileReduce *r, Filled filled, int64_t
                      const void *v)
 {
     const TilePlan *p = f->plan;
-    int top = tree_level(p) + r->tree.waiting[leaf];
     if (p->levels > 0) {
         flush(f, r, filled);
         memset(filled, 0, sizeof(Filled));
         v = acc_value(f, r, p->levels);
     }
-    if (p->depth == 0) return;
+    if (!r->leaves) return;
+    int top = tree_level(p) + r->leaves->tree.waiting[leaf];
     memcpy(acc_value(f, r, top), v, (size_t)f->width * acc_bytes(r));
-    for (int j = 0; j < r->tree.joins[leaf]; j++, top--)
+    for (int j = 0; j < r->leaves->tree.joins[leaf]; j++, top--)
         r->merge->column(acc_value(f, r, top - 1), acc_value(f, r, top), 1, f->width);
 }
 

@@ -1,9 +1,10 @@
-/* tile_type.h: the elementwise loops of one register type, from the rows of op.def. Included by
- * tile_isa.c once a type, so there is no include guard.
+/* tile_type.h: the elementwise loops of one register type, from the rows of op.def, and its
+ * conversions, from those of cast.def. Included by tile_isa.c once a type, so there is no include
+ * guard.
  *
  * In:   TYPE (the suffix: f32 …), T (the C type), and for each set of classes a macro IF_<set>
  *       that keeps or drops a row.
- * Out:  functions, and their table tile_rows_<TYPE>.
+ * Out:  functions, and their tables tile_rows_<TYPE> and tile_casts_<TYPE>.
  */
 #define FN_(name, form, type) loop_##name##_##form##_##type
 #define FN__(name, form, type) FN_(name, form, type)
@@ -59,6 +60,15 @@ static const TileRow ISA_PASTE(tile_rows, TYPE)[OP_COUNT] = {
 #include "ir/op.def"
 };
 #include "ir/op_undef.h"
+
+#define CAST(to, R, value) LOOP(cast_##to, v, R, VECTOR(T, pa), , , EACH(T, x, pa), , , value)
+#include "ir/cast.def"
+#undef CAST
+#define CAST(to, R, value) [DT_##to] = FN(cast_##to, v),
+static TileFn *const ISA_PASTE(tile_casts, TYPE)[DT_COUNT] = {
+#include "ir/cast.def"
+};
+#undef CAST
 
 #undef FN_
 #undef FN__

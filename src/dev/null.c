@@ -5,16 +5,15 @@
  */
 #include "dev/backend.h"
 
-static bool has_address(void *const *buffers, int b) { return b >= 0 && buffers[b]; }
-
-static int run(Ctx *cx, void *state, const Step *step, int i, void *const *buffers)
+static int run(Device *d, void *state, const DevRun *r, int i)
 {
-    (void)state;
+    const Step *step = &r->steps->at[i];
+    StepUse use;
     bool fits = true;
-    for (int k = 0; k < step->nargs; k++) fits = fits && has_address(buffers, step->args[k]);
-    if (step->kind != STEP_KERNEL && step->kind != STEP_COPY)
-        fits = has_address(buffers, step->view[0].buffer) && has_address(buffers, step->out.buffer);
-    return fits ? SGL_OK : base_fail(cx, SGL_EINTERN, "step %d has a buffer without address", i);
+    (void)state;
+    for (int k = 0; fits && kern_step_use(step, k, &use); k++)
+        fits = use.buffer >= 0 && r->buffers[use.buffer];
+    return fits ? SGL_OK : base_fail(d->cx, SGL_EINTERN, "step %d has a buffer without address", i);
 }
 
-const Backend DEV_NULL = {.name = "null", .run = run, .computes = 0};
+const Backend NULL_BACKEND = {.name = "null", .run = run, .computes = false};

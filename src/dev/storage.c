@@ -1,9 +1,13 @@
 /* storage.c: the memory of tensors.
  *
  * Holds: `live` counts the bytes of all storages of the process, over all contexts, so it is
- *        atomic although reference counts are not.
+ *        atomic although reference counts are not. A mirror is memory that the device copies to; it
+ *        stays with the storage, so reading a loss at every step allocates once.
  */
 #include "dev/storage.h"
+#include <string.h>
+#include "base/mem.h"
+#include "dev/backend.h"
 
 static _Atomic int64_t live;
 
@@ -15,7 +19,13 @@ static bool measure(Storage *s)
     return !__builtin_mul_overflow((size_t)s->count, DTYPES[s->dtype].bytes, &s->bytes);
 }
 
-Storage *dev_storage_new(Ctx *cx, Dtype dtype, int rank, const int64_t *dims)
+static int no_memory(Ctx *cx, const Storage *s)
+{
+    return base_fail(cx, SGL_ENOMEM, "no memory for a tensor of %lld elements of %s",
+                     (long long)s->count, DTYPES[s->dtype].name);
+}
+
+Storage *dev_storage_new_on(Device *d, Ctx *cx, Dtype dtype, int rank, const int64_t *dims)
 {
     Storage *s = base_mem_zero(1, sizeof *s);
     if (!s) {
@@ -25,16 +35,29 @@ Storage *dev_storage_new(Ctx *cx, Dtype dtype, int rank, const int64_t *dims)
     s->refs = 1;
     s->dtype = dtype;
     s->rank = rank;
+    s->device = d;
     for (int i = 0; i < rank; i++) s->dims[i] = dims[i];
-    if (measure(s)) s->data = base_mem_big(s->bytes);
-    if (!s->data) {
-        base_fail(cx, SGL_ENOMEM, "no memory for a tensor of %lld elements of %s",
-                  (long long)s->count, DTYPES[dtype].name);
+    if (measure(s)) s->at = dev_alloc(d, s->bytes);
+    if (!s->at) {
+        no_memory(cx, s);
         base_mem_free(s);
         return NULL;
     }
     live += (int64_t)s->bytes;
     return s;
+}
+
+Storage *dev_storage_new(Ctx *cx, Dtype dtype, int rank, const int64_t *dims)
+{
+    return dev_storage_new_on(NULL, cx, dtype, rank, dims);
+}
+
+Storage *dev_storage_copy(Ctx *cx, const Storage *s)
+{
+    Storage *copy = dev_storage_new_on(s->device, cx, s->dtype, s->rank, s->dims);
+    if (!copy || dev_copy(s->device, copy->at, s->at, s->bytes) >= 0) return copy;
+    dev_storage_unref(copy);
+    return NULL;
 }
 
 Storage *dev_storage_ref(Storage *s)
@@ -43,12 +66,98 @@ Storage *dev_storage_ref(Storage *s)
     return s;
 }
 
+static void drop_mirror(Storage *s)
+{
+    if (s->mirror) dev_unstage(s->device, s->mirror);
+    s->mirror = NULL;
+    s->fresh = false;
+}
+
 void dev_storage_unref(Storage *s)
 {
     if (!s || --s->refs) return;
     live -= (int64_t)s->bytes;
-    base_mem_free(s->data);
+    drop_mirror(s);
+    dev_free(s->device, s->at);
     base_mem_free(s);
 }
 
 int64_t dev_storage_live_bytes(void) { return live; }
+
+/* Brings the mirror of a storage on a device up to date. */
+static int reflect(Storage *s)
+{
+    Device *d = s->device;
+    if (!s->mirror) s->mirror = dev_stage(d, s->bytes);
+    if (!s->mirror) return no_memory(d->cx, s);
+    int code = s->bytes ? d->backend->copy_out(d, 0, s->mirror, s->at, s->bytes) : SGL_OK;
+    if (code >= 0) code = dev_sync(d);
+    s->fresh = code >= 0;
+    return code;
+}
+
+const void *dev_storage_host(const Storage *s)
+{
+    if (!s->device) return s->at;
+    return s->fresh || reflect((Storage *)s) >= 0 ? s->mirror : NULL; /* the mirror is a cache */
+}
+
+/* To the host's memory. */
+static int move_home(Storage *s)
+{
+    const void *values = dev_storage_host(s);
+    void *to = values ? base_mem_big(s->bytes) : NULL;
+    if (!to) return values ? no_memory(s->device->cx, s) : s->device->cx->err.code;
+    memcpy(to, values, s->bytes);
+    drop_mirror(s);
+    dev_free(s->device, s->at);
+    s->device = NULL;
+    s->at = to;
+    return SGL_OK;
+}
+
+static int move_out(Storage *s, Device *d)
+{
+    void *to = dev_alloc(d, s->bytes);
+    if (!to) return no_memory(d->cx, s);
+    int code = dev_put(d, to, s->at, s->bytes);
+    if (code < 0) {
+        dev_free(d, to);
+        return code;
+    }
+    base_mem_free(s->at);
+    s->device = d;
+    s->at = to;
+    return SGL_OK;
+}
+
+void *dev_storage_use(Storage *s, Device *d, bool writes)
+{
+    int code = SGL_OK;
+    if (s->device != d && s->device) code = move_home(s);
+    if (s->device != d && code >= 0) code = move_out(s, d);
+    if (writes) s->fresh = false;
+    return code < 0 ? NULL : s->at;
+}
+
+void *dev_storage_edit(Storage *s) { return dev_storage_use(s, NULL, true); }
+
+int dev_storage_read(const Storage *s, void *to)
+{
+    const void *values = s->bytes ? dev_storage_host(s) : to;
+    if (!values) return s->device->cx->err.code;
+    if (s->bytes) memcpy(to, values, s->bytes);
+    return SGL_OK;
+}
+
+int dev_storage_zero(Storage *s)
+{
+    s->fresh = false;
+    return dev_zero(s->device, s->at, s->bytes);
+}
+
+int dev_storage_write(Storage *s, const void *from)
+{
+    s->fresh = false;
+    return dev_put(s->device, s->at, from, s->bytes);
+}

@@ -1,9 +1,24 @@
-/* backend.c: the table of backends, in the order of the choices of the knob `backend`.
+/* backend.c: the table of backends, and their devices in a context.
  */
-#include "dev/backend.h"
+#include "exec/backend.h"
+#include "exec/slot.h"
 
-static const Backend *const BACKENDS[BACKEND_COUNT] = {&CPU_BACKEND, &DEV_NULL};
+#define BACKEND(name, vtable) extern const Backend vtable;
+#include "base/backend.def"
+#undef BACKEND
+
+static const Backend *const BACKENDS[BACKEND_COUNT] = {
+#define BACKEND(name, vtable) &vtable,
+#include "base/backend.def"
+#undef BACKEND
+};
 
 const Backend *exec_backend_at(int i) { return BACKENDS[i]; }
 int exec_backend_chosen(const Ctx *cx) { return (int)cx->knobs.value[KNOB_backend]; }
 const Backend *exec_backend(Ctx *cx) { return BACKENDS[exec_backend_chosen(cx)]; }
+
+Device *exec_device(Ctx *cx, int backend)
+{
+    ExecSlot *slot = exec_slot(cx);
+    return slot ? &slot->engine[backend].device : NULL;
+}

@@ -10,7 +10,6 @@
 #include <string.h>
 #include "ir/attr.h"
 #include "ir/control.h"
-#include "dev/backend.h"
 #include "ir/rebuild.h"
 
 typedef struct Block {
@@ -26,11 +25,13 @@ typedef struct Call {
     size_t *bytes; /* by result of the block: what one has */
     void **own;    /* by result of the block: memory of the call, NULL: a buffer's */
     void **in, **out;
-    void *memory;
+    void *memory; /* for them, in the device's memory */
+    void *stage;  /* an effect's: what it reads, in the host's; NULL: it is there */
 } Call;
 
 struct Calls {
     Ctx *cx;
+    Device *where; /* the memory that all addresses are in; NULL: the host's */
     bool computes;
     size_t bytes; /* memory of all calls */
     VEC(Block) blocks;
@@ -106,7 +107,7 @@ static int call_memory(Calls *c, Call *call)
         if (call_arg(call, k) < 0) total += round_up(call->bytes[k]) + 128;
     }
     c->bytes += total;
-    call->memory = base_mem_big(total);
+    call->memory = dev_alloc(c->where, total);
     if (!call->memory) return out_of_memory(c->cx);
     char *at = call->memory;
     for (int k = 0; k < n; k++) {
@@ -117,15 +118,27 @@ static int call_memory(Calls *c, Call *call)
     return SGL_OK;
 }
 
+/* Where an effect finds the values of its inputs, and on a device memory for them. */
+static int effect_memory(Calls *c, Call *call)
+{
+    const Node *n = call->step->node;
+    size_t total = 0;
+    call->in = call->own = base_mem_zero((size_t)n->nin + 1, sizeof *call->own);
+    if (!call->in) return out_of_memory(c->cx);
+    if (!c->where) return SGL_OK;
+    for (int i = 1; i < n->nin; i++) total += round_up(bytes_of(n->in[i]));
+    call->stage = base_mem_big(total);
+    if (!call->stage) return out_of_memory(c->cx);
+    char *at = call->stage;
+    for (int i = 1; i < n->nin; at += round_up(bytes_of(n->in[i++]))) call->in[i - 1] = at;
+    return SGL_OK;
+}
+
 static int call_make(Calls *c, Call *call, const Step *step)
 {
     call->step = step;
     call->block[0] = call->block[1] = -1;
-    if (!ir_is_control(step->node)) {
-        call->own = base_mem_zero((size_t)step->node->nin + 1, sizeof *call->own);
-        call->in = call->own;
-        return call->own ? SGL_OK : out_of_memory(c->cx);
-    }
+    if (!ir_is_control(step->node)) return effect_memory(c, call);
     call->c = ir_control(step->node);
     for (int b = 0; b < 2 && call->c.block[b]; b++) {
         call->block[b] = block_find(c, call->c.block[b], call->c.ncarry);
@@ -134,8 +147,9 @@ static int call_make(Calls *c, Call *call, const Step *step)
     return call_memory(c, call);
 }
 
-int exec_calls_make(Ctx *cx, const StepVec *steps, Calls **out)
+int exec_calls_make(Device *d, const StepVec *steps, Calls **out)
 {
+    Ctx *cx = d->cx;
     int ncall = 0, status = SGL_OK;
     *out = NULL;
     for (int i = 0; i < steps->n; i++) ncall += steps->at[i].kind == STEP_CALL;
@@ -143,7 +157,8 @@ int exec_calls_make(Ctx *cx, const StepVec *steps, Calls **out)
     Calls *c = base_mem_zero(1, sizeof *c);
     if (!c) return out_of_memory(cx);
     c->cx = cx;
-    c->computes = exec_backend(cx)->computes;
+    c->where = dev_memory(d);
+    c->computes = d->backend->computes;
     c->call = base_mem_zero((size_t)steps->n, sizeof *c->call);
     if (c->call) c->ncall = steps->n;
     else status = out_of_memory(cx);
@@ -160,7 +175,8 @@ void exec_calls_free(Calls *c)
     for (int i = 0; i < c->ncall; i++) {
         base_mem_free(c->call[i].bytes);
         base_mem_free(c->call[i].own);
-        base_mem_free(c->call[i].memory);
+        dev_free(c->where, c->call[i].memory);
+        base_mem_free(c->call[i].stage);
     }
     for (int i = 0; i < c->blocks.n; i++) exec_program_free(c->blocks.at[i].program);
     vec_free(&c->blocks);
@@ -194,12 +210,22 @@ static void *result(const Call *call, int k, void *const *buffers)
     return b < 0 ? call->own[k] : buffers[b];
 }
 
+/* A bool of the program's. */
+static int truth(const Calls *c, const void *at, bool *is)
+{
+    uint8_t byte = 0;
+    int code = dev_get(c->where, &byte, at, 1);
+    *is = byte != 0;
+    return code;
+}
+
 static int run_cond(Calls *c, Call *call, void *const *buffers)
 {
-    bool taken = *(const uint8_t *)arg(call, 0, buffers);
+    bool taken = false;
+    int status = c->computes ? truth(c, arg(call, 0, buffers), &taken) : SGL_OK;
     for (int i = 0; i < call->c.ncapture; i++) call->in[i] = arg(call, i + 1, buffers);
     for (int k = 0; k < call->c.nout; k++) call->out[k] = result(call, k, buffers);
-    int first = c->computes ? !taken : 0, last = c->computes ? !taken : 1, status = SGL_OK;
+    int first = c->computes ? !taken : 0, last = c->computes ? !taken : 1;
     for (int b = first; b <= last && status >= 0; b++)
         status = exec_program_call(c->blocks.at[call->block[b]].program, call->in, call->out);
     return status;
@@ -215,34 +241,39 @@ static int run_row(Calls *c, Call *call, int64_t row, void *const *buffers)
 {
     const Control *k = &call->c;
     const Graph *body = k->block[0];
+    int status = SGL_OK;
     for (int i = 0; i < k->nxs; i++) {
         int at = k->ncarry + i;
         size_t bytes = bytes_of(body->inputs.at[at].node);
         call->in[at] = row_at(arg(call, at, buffers), row, bytes);
     }
-    for (int i = 0; i < k->ncarry; i++) {
+    for (int i = 0; i < k->ncarry && status >= 0; i++) {
         int b = call_arg(call, k->saved + i);
-        if (b >= 0 && call->bytes[i])
-            memcpy(row_at(buffers[b], row, call->bytes[i]), call->in[i], call->bytes[i]);
+        if (b < 0) continue;
+        void *to = row_at(buffers[b], row, call->bytes[i]);
+        status = dev_copy(c->where, to, call->in[i], call->bytes[i]);
     }
     for (int i = 0; i < k->ny; i++) {
         int at = k->ncarry + i, b = call_arg(call, at);
         call->out[i] = b < 0 ? call->own[at] : row_at(buffers[b], row, call->bytes[at]);
     }
+    if (status < 0) return status;
     return exec_program_call(c->blocks.at[call->block[0]].program, call->in, call->out);
 }
 
 /* How many steps were done, and zeros where carries of steps not done would stand. */
-static void finish_loop(Call *call, int64_t done, void *const *buffers)
+static int finish_loop(const Calls *c, Call *call, int64_t done, void *const *buffers)
 {
     const Control *k = &call->c;
-    int count = call_arg(call, k->count);
-    if (count >= 0) *(int32_t *)buffers[count] = (int32_t)done;
-    for (int i = 0; i < k->ncarry; i++) {
+    const int32_t steps = (int32_t)done;
+    int count = call_arg(call, k->count), status = SGL_OK;
+    if (count >= 0) status = dev_put(c->where, buffers[count], &steps, sizeof steps);
+    for (int i = 0; i < k->ncarry && status >= 0; i++) {
         int b = call_arg(call, k->saved + i);
         size_t left = (size_t)(k->length - done) * call->bytes[i];
-        if (b >= 0 && left) memset(row_at(buffers[b], done, call->bytes[i]), 0, left);
+        if (b >= 0) status = dev_zero(c->where, row_at(buffers[b], done, call->bytes[i]), left);
     }
+    return status;
 }
 
 static int run_steps(Calls *c, Call *call, void *const *buffers)
@@ -250,37 +281,59 @@ static int run_steps(Calls *c, Call *call, void *const *buffers)
     const Control *k = &call->c;
     int64_t done = 0, most = k->length;
     int status = SGL_OK;
-    for (int i = 0; i < k->ncarry; i++) {
+    for (int i = 0; i < k->ncarry && status >= 0; i++) {
         call->in[i] = result(call, i, buffers);
-        if (call->bytes[i]) memcpy(call->in[i], arg(call, i, buffers), call->bytes[i]);
+        status = dev_copy(c->where, call->in[i], arg(call, i, buffers), call->bytes[i]);
     }
     for (int i = k->ncarry + k->nxs; i < call->step->node->nin; i++)
         call->in[i] = arg(call, i, buffers);
     if (!c->computes && k->op == OP_loop && most > 1) most = 1;
     for (; done < most && status >= 0; done++) {
-        if (k->op == OP_loop && c->computes && !*(const uint8_t *)call->in[0]) break;
-        status = exec_interrupted(c->cx, call->step->node);
-        if (status < 0) break;
+        bool more = true;
+        if (k->op == OP_loop && c->computes) status = truth(c, call->in[0], &more);
+        if (status >= 0 && more) status = exec_interrupted(c->cx, call->step->node);
+        if (status < 0 || !more) break;
         status = run_row(c, call, k->reverse ? k->length - 1 - done : done, buffers);
     }
-    if (status >= 0 && k->op == OP_loop) finish_loop(call, done, buffers);
+    return status >= 0 && k->op == OP_loop ? finish_loop(c, call, done, buffers) : status;
+}
+
+/* The values that a print shows, where the host can read them. */
+static int fetch_values(const Calls *c, Call *call, void *const *buffers)
+{
+    const Node *n = call->step->node;
+    int status = SGL_OK;
+    for (int i = 1; i < n->nin && status >= 0; i++) {
+        void *from = arg(call, i, buffers);
+        if (c->where) status = dev_get(c->where, call->in[i - 1], from, bytes_of(n->in[i]));
+        else call->in[i - 1] = from;
+    }
     return status;
+}
+
+/* The token behind an effect is the one before it and 1. */
+static int count_effect(const Calls *c, const Call *call, void *const *buffers)
+{
+    int32_t token;
+    int status = dev_get(c->where, &token, arg(call, 0, buffers), sizeof token);
+    token++;
+    return status < 0 ? status : dev_put(c->where, buffers[call_arg(call, 0)], &token, sizeof token);
 }
 
 static int run_effect(Calls *c, Call *call, void *const *buffers)
 {
     const Node *n = call->step->node;
     const char *text = ir_attr_text(ir_attr_int(n, 0));
+    bool holds = true;
     int status = SGL_OK;
     if (!c->computes) return SGL_OK;
-    if (n->op == OP_assert && !*(const uint8_t *)arg(call, 1, buffers))
-        return base_fail(c->cx, SGL_EASSERT, "%s", text);
+    if (n->op == OP_assert) status = truth(c, arg(call, 1, buffers), &holds);
+    if (!holds) return base_fail(c->cx, SGL_EASSERT, "%s", text);
     if (n->op == OP_print) {
-        for (int i = 1; i < n->nin; i++) call->in[i - 1] = arg(call, i, buffers);
-        status = exec_print(c->cx, n, text, call->in);
+        status = fetch_values(c, call, buffers);
+        if (status >= 0) status = exec_print(c->cx, n, text, call->in);
     }
-    *(int32_t *)buffers[call_arg(call, 0)] = *(const int32_t *)arg(call, 0, buffers) + 1;
-    return status;
+    return status < 0 ? status : count_effect(c, call, buffers);
 }
 
 int exec_calls_run(Calls *c, int step, void *const *buffers)

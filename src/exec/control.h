@@ -7,12 +7,13 @@
 #ifndef SGL_EXEC_CONTROL_H
 #define SGL_EXEC_CONTROL_H
 #include "exec/program.h"
+#include "exec/backend.h"
 #include "kern/step.h"
 
 typedef struct Calls Calls;
 
 /* Compiles what the calls among the steps run; *out is NULL when there is none. */
-int exec_calls_make(Ctx *cx, const StepVec *steps, Calls **out);
+int exec_calls_make(Device *d, const StepVec *steps, Calls **out);
 void exec_calls_free(Calls *c);                        /* NULL is allowed */
 int exec_calls_run(Calls *c, int step, void *const *buffers);
 

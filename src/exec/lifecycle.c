@@ -34,7 +34,7 @@ const char *exec_state_name(BackendState s) { return NAMES[s]; }
 BackendState exec_lifecycle_state(const Ctx *cx, int backend)
 {
     const ExecSlot *slot = cx->slot[CTX_EXEC];
-    return slot ? slot->state[backend] : BACKEND_UNINITIALIZED;
+    return slot ? slot->engine[backend].state : BACKEND_UNINITIALIZED;
 }
 
 static bool legal(BackendState from, BackendState to)
@@ -62,9 +62,9 @@ int exec_lifecycle_move(Ctx *cx, int backend, BackendState to)
 {
     ExecSlot *slot = exec_slot(cx);
     if (!slot) return SGL_ENOMEM;
-    BackendState from = slot->state[backend];
+    BackendState from = slot->engine[backend].state;
     if (!legal(from, to)) return refuse(cx, backend, from, to);
-    slot->state[backend] = to;
+    slot->engine[backend].state = to;
     obs_event(cx, OBS_lifecycle, -1, OBS_TEXT("backend", exec_backend_at(backend)->name),
               OBS_TEXT("from", NAMES[from]), OBS_TEXT("to", NAMES[to]));
     return SGL_OK;
@@ -80,7 +80,7 @@ static int enroll(Ctx *cx, int backend)
     const Backend *b = exec_backend_at(backend);
     int code = exec_lifecycle_move(cx, backend, BACKEND_REGISTERING);
     if (code < 0) return code;
-    code = b->start ? b->start(cx) : SGL_OK;
+    code = b->start ? b->start(exec_device(cx, backend)) : SGL_OK;
     exec_lifecycle_move(cx, backend, code < 0 ? BACKEND_UNINITIALIZED : BACKEND_REGISTERED);
     return code;
 }

@@ -7,7 +7,7 @@
  */
 #ifndef SGL_EXEC_LIFECYCLE_H
 #define SGL_EXEC_LIFECYCLE_H
-#include "dev/backend.h"
+#include "exec/backend.h"
 
 typedef enum BackendState {
     BACKEND_UNINITIALIZED,     /* not enabled, or not fit for this machine */

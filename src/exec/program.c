@@ -6,7 +6,6 @@
  *        run before, and the shared workspace where that is too small by now. Assigns that are not
  *        in place are copied after the last step, all from the values before any of these copies.
  */
-#include <stdio.h>
 #include <string.h>
 #include "base/clock.h"
 #include "exec/program_type.h"
@@ -45,14 +44,15 @@ static int out_of_memory(Program *p)
 static int add_copy(Program *p, int from, int to, const Node *n)
 {
     const Schedule *s = p->schedule;
-    size_t bytes = (size_t)ir_count(n) * DTYPES[n->dtype].bytes;
-    if (from == to || bytes == 0) return SGL_OK;
+    Num bytes = ir_num_mul(p->cx, pass_count(n), (Num)DTYPES[n->dtype].bytes);
+    if (from == to || pass_is_empty(s->sizes, n)) return SGL_OK;
     int *args = base_arena_alloc(&p->arena, 2 * sizeof *args);
     if (!args) return out_of_memory(p);
     args[0] = from, args[1] = to;
     Step copy = {.kind = STEP_COPY, .nargs = 2, .args = args, .bytes = bytes, .node = n};
-    if (s->buffers.at[from].bytes < bytes || s->buffers.at[to].bytes < bytes)
-        return base_fail(p->cx, SGL_EINTERN, "copy of %zu bytes between smaller buffers", bytes);
+    size_t now = (size_t)pass_size_guess(s->sizes, bytes);
+    if (s->buffers.at[from].bytes < now || s->buffers.at[to].bytes < now)
+        return base_fail(p->cx, SGL_EINTERN, "copy of %zu bytes between smaller buffers", now);
     return vec_push(&p->steps, copy) ? SGL_OK : out_of_memory(p);
 }
 
@@ -138,16 +138,17 @@ static int blame_loop(const Program *p)
 static int enter(Program *p)
 {
     const Schedule *s = p->schedule;
-    size_t own = p->backend->workspace ? p->backend->workspace(p->cx, p->state) : 0;
+    const Backend *backend = p->device->backend;
+    size_t own = backend->workspace ? backend->workspace(p->device, p->state) : 0;
     if (own == SIZE_MAX) return p->cx->err.code;
     p->needs = s->arena_bytes + own;
-    char *at = exec_workspace_take(p->cx, p->needs);
+    char *at = exec_workspace_take(p->device, p->needs);
     if (!at) return blame_loop(p);
     if (at == p->memory) return SGL_OK;
     p->memory = at;
     for (int b = 0; b < s->buffers.n; b++)
         if (s->buffers.at[b].place == BUF_ARENA) p->buffers[b] = at + s->buffers.at[b].offset;
-    if (p->backend->place) p->backend->place(p->state, at + s->arena_bytes);
+    if (backend->place) backend->place(p->state, at + s->arena_bytes);
     return SGL_OK;
 }
 
@@ -182,6 +183,7 @@ static void count(Program *p, double start)
     for (int i = 0; i < p->steps.n; i++) {
         info->kernels += p->steps.at[i].kind == STEP_KERNEL;
         info->dots += p->steps.at[i].kind == STEP_DOT;
+        p->fails |= STEPS[p->steps.at[i].kind].fails;
     }
     info->steps = p->steps.n;
     info->arena_bytes = s->arena_bytes;
@@ -209,19 +211,19 @@ static Schedule *schedule(Graph *g, ProgramInfo *info, Str *key)
     Schedule *s = wanted ? exec_warm_load(g, key, &hooks, &info->passes) : NULL;
     info->cache = s ? "disk" : "none";
     if (s || !wanted) base_str_free(key);
-    return s ? s : pass_run(g, NULL, &info->passes, hooks.pass, hooks.arg);
+    return s ? s : pass_run(g, NULL, NULL, &info->passes, hooks.pass, hooks.arg);
 }
 
 /* The backend's part, and the blocks. The workspace is taken here, so that a job that does not fit
  * into memory is refused before it runs; blocks take theirs one depth below. */
 static int prepare(Program *p)
 {
-    const Backend *b = p->backend;
-    int code = b->prepare ? b->prepare(p->cx, &p->steps, &p->state) : SGL_OK;
+    const Backend *b = p->device->backend;
+    int code = b->prepare ? b->prepare(p->device, &p->steps, &p->state) : SGL_OK;
     if (code >= 0) code = enter(p);
     if (code < 0) return code;
-    code = exec_calls_make(p->cx, &p->steps, &p->calls);
-    exec_workspace_give(p->cx);
+    code = exec_calls_make(p->device, &p->steps, &p->calls);
+    exec_workspace_give(p->device);
     return code;
 }
 
@@ -231,14 +233,16 @@ Program *exec_compile_part(Graph *g)
     Ctx *cx = g->cx;
     Str key = {0};
     Program *p = NULL;
-    if (check_static(g) == SGL_OK && !(p = base_mem_zero(1, sizeof *p)))
+    Device *device = exec_device(cx, exec_backend_chosen(cx));
+    if (device && check_static(g) == SGL_OK && !(p = base_mem_zero(1, sizeof *p)))
         base_fail(cx, SGL_ENOMEM, "no memory for a program");
     if (!p) {
         ir_graph_free(g);
         return NULL;
     }
     p->cx = cx;
-    p->backend = exec_backend(cx);
+    p->device = device;
+    p->where = dev_memory(device);
     p->schedule = schedule(g, &p->info, &key);
     if (!p->schedule || lower(p) < 0 || allocate(p) < 0 || prepare(p) < 0) {
         exec_program_free(p);
@@ -284,8 +288,9 @@ void exec_compile_found(Program *p, double ms)
 void exec_program_free(Program *p)
 {
     if (!p) return;
-    exec_workspace_trim(p->cx, p->needs);
-    if (p->backend->release && p->state) p->backend->release(p->state);
+    dev_drain(p->device);
+    exec_workspace_trim(p->device, p->needs);
+    if (p->device->backend->release && p->state) p->device->backend->release(p->state);
     exec_calls_free(p->calls);
     if (p->kept)
         for (int k = 0; k < p->schedule->graph->outputs.n; k++) dev_storage_unref(p->kept[k]);
@@ -346,16 +351,24 @@ static int check_input(const Program *p, int i, const Storage *s)
     return code;
 }
 
-/* Makes sure p->kept[k] is a storage that only the program holds. */
+/* Makes sure p->kept[k] is a storage that only the program holds: the one of the run before, unless
+ * a caller still has it. */
 static int take_output(Program *p, int k)
 {
     if (p->kept[k] && p->kept[k]->refs == 1) return SGL_OK;
     const Node *n = exec_program_graph(p)->outputs.at[k].node;
     dev_storage_unref(p->kept[k]);
-    p->kept[k] = dev_storage_new(p->cx, (Dtype)n->dtype, n->rank, n->dims);
-    if (!p->kept[k]) return SGL_ENOMEM;
-    if (!p->backend->computes) memset(p->kept[k]->data, 0, p->kept[k]->bytes);
-    return SGL_OK;
+    Storage *s = p->kept[k] =
+        dev_storage_new_on(p->where, p->cx, (Dtype)n->dtype, n->rank, n->dims);
+    if (!s) return SGL_ENOMEM;
+    return p->device->backend->computes ? SGL_OK : dev_storage_zero(s);
+}
+
+/* Buffer b is the storage, which comes to where the program runs. */
+static int bind_at(Program *p, int b, Storage *s, bool writes)
+{
+    p->buffers[b] = dev_storage_use(s, p->where, writes);
+    return p->buffers[b] ? SGL_OK : p->cx->err.code;
 }
 
 static int bind(Program *p, Storage *const *in)
@@ -364,22 +377,15 @@ static int bind(Program *p, Storage *const *in)
     int code = SGL_OK;
     for (int i = 0; i < g->inputs.n && code == SGL_OK; i++) {
         code = check_input(p, i, in[i]);
-        if (code == SGL_OK) p->buffers[i] = in[i]->data;
+        if (code == SGL_OK) code = bind_at(p, i, in[i], false);
     }
+    for (int a = 0; p->where && a < g->assigns.n && code == SGL_OK; a++)
+        code = bind_at(p, g->assigns.at[a].input, in[g->assigns.at[a].input], true);
     for (int k = 0; k < g->outputs.n && code == SGL_OK; k++) {
         code = take_output(p, k);
-        if (code == SGL_OK) p->buffers[g->inputs.n + k] = p->kept[k]->data;
+        if (code == SGL_OK) code = bind_at(p, g->inputs.n + k, p->kept[k], true);
     }
     return code;
-}
-
-/* Ends the error's text with the place in the user's source that node n came from. */
-static void add_position(Ctx *cx, const Node *n)
-{
-    SrcPos pos = base_src_pos(cx, n ? n->src : 0);
-    size_t used = strlen(cx->err.text);
-    if (pos.line > 0)
-        snprintf(cx->err.text + used, sizeof cx->err.text - used, " (%s:%d)", pos.file, pos.line);
 }
 
 int exec_interrupted(Ctx *cx, const Node *n)
@@ -387,35 +393,54 @@ int exec_interrupted(Ctx *cx, const Node *n)
     if (!cx->interrupted) return SGL_OK;
     cx->interrupted = 0;
     base_fail(cx, SGL_EINTR, "interrupted at %s", n ? ir_op(n)->name : "a copy");
-    add_position(cx, n);
+    dev_blame(cx, n);
     return SGL_EINTR;
 }
 
-static int run_step(Program *p, int i)
+typedef struct Watched {
+    Program *p;
+    DevRun run;
+    ExecHooks hooks;
+    bool told; /* somebody wants to hear of steps */
+} Watched;
+
+/* An error inside a block has its position already. */
+static int give_step(const Watched *w, int i)
 {
+    Program *p = w->p;
     const Step *step = &p->steps.at[i];
     if (exec_interrupted(p->cx, step->node) < 0) return SGL_EINTR;
-    /* An error inside a block has its position already. */
-    bool nested = step->kind == STEP_CALL && ir_is_control(step->node);
-    int code = step->kind == STEP_CALL ? exec_calls_run(p->calls, i, p->buffers)
-                                       : p->backend->run(p->cx, p->state, step, i, p->buffers);
-    if (code < 0 && !nested) add_position(p->cx, step->node);
+    int code = step->kind == STEP_CALL
+                   ? exec_calls_run(p->calls, i, p->buffers)
+                   : p->device->backend->run(p->device, p->state, &w->run, i);
+    if (code < 0) dev_blame(p->cx, step->node);
     return code;
 }
 
+static int run_step(void *arg, int i)
+{
+    const Watched *w = arg;
+    bool tell = w->told && obs_sample(w->p->cx, OBS_step_end);
+    double start = w->hooks.step || tell ? base_clock() : 0;
+    int code = give_step(w, i);
+    if (w->hooks.step && code >= 0) w->hooks.step(w->hooks.arg, w->p, i, base_clock() - start);
+    if (tell) exec_step_tell(w->p, i, base_clock() - start);
+    return code;
+}
+
+/* All steps, in the backend's way or one after the other. What may fail is waited for, and so is
+ * everything when something did: nothing then uses what the caller may free. */
 static int run_all(Program *p)
 {
-    ExecHooks hooks = hooks_of(p->cx);
-    bool told = obs_wanted(p->cx, OBS_step_end);
+    const Backend *backend = p->device->backend;
+    Watched w = {.p = p, .hooks = hooks_of(p->cx), .told = obs_wanted(p->cx, OBS_step_end)};
     int code = SGL_OK;
-    for (int i = 0; i < p->steps.n && code >= 0; i++) {
-        bool tell = told && obs_sample(p->cx, OBS_step_end);
-        double start = hooks.step || tell ? base_clock() : 0;
-        code = run_step(p, i);
-        if (hooks.step && code >= 0) hooks.step(hooks.arg, p, i, base_clock() - start);
-        if (tell) exec_step_tell(p, i, base_clock() - start);
-    }
-    return code;
+    w.run = (DevRun){&p->steps, p->buffers, run_step, &w};
+    if (backend->run_program) code = backend->run_program(p->device, p->state, &w.run);
+    else
+        for (int i = 0; i < p->steps.n && code >= 0; i++) code = run_step(&w, i);
+    if (code < 0) dev_drain(p->device);
+    return code >= 0 && p->fails ? dev_sync(p->device) : code;
 }
 
 static int run_steps(Program *p)
@@ -423,7 +448,7 @@ static int run_steps(Program *p)
     int code = enter(p);
     if (code < 0) return code;
     code = run_all(p);
-    exec_workspace_give(p->cx);
+    exec_workspace_give(p->device);
     return code;
 }
 

@@ -57,7 +57,9 @@ Graph *exec_program_take_source(Program *p);
  * context is cleared. */
 int exec_run(Program *p, Storage *const *in, Storage **out);
 
-/* For people, by level: "fused" the groups, "plan" the buffers, "kernels" the steps in full. */
+/* For people, by level: "fused" the groups, "plan" the buffers, "kernels" the steps in full,
+ * "c" a C file. */
+#define EXEC_STAGES "fused", "plan", "kernels", "c"
 void exec_program_print(const Program *p, const char *level, Str *out);
 void exec_step_print(const Program *p, int step, Str *out);    /* one line */
 #endif

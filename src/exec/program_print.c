@@ -1,7 +1,7 @@
-/* program_print.c: a program as text for people, at three depths.
+/* program_print.c: a program as text for people, at four depths.
  *
  * Out:  "fused": the groups with what they compute; "plan": the buffers with their lives and
- *       offsets; "kernels": the steps, and the instructions of each kernel.
+ *       offsets; "kernels": the steps, and the instructions of each kernel; "c": program_c.c.
  */
 #include <string.h>
 #include "exec/program_type.h"
@@ -98,7 +98,7 @@ void exec_step_print(const Program *p, int step, Str *out)
     } else if (s->kind == STEP_CALL) {
         print_call(p, step, out);
     } else if (s->kind == STEP_COPY) {
-        base_str_fmt(out, " b%d to b%d, %zu bytes", s->args[0], s->args[1], s->bytes);
+        base_str_fmt(out, " b%d to b%d, %lld bytes", s->args[0], s->args[1], (long long)s->bytes);
     } else {
         for (int i = 0; i < STEPS[s->kind].views; i++) put_view(&s->view[i], out);
         base_str_put(out, " to");
@@ -117,19 +117,16 @@ static void print_kernels(const Program *p, Str *out)
     }
 }
 
+/* The last stage has its blocks inside. */
 void exec_program_print(const Program *p, const char *level, Str *out)
 {
-    static const struct {
-        const char *level;
-        void (*print)(const Program *p, Str *out);
-    } levels[] = {
-        {"fused", print_groups},
-        {"plan", print_plan},
-        {"kernels", print_kernels},
-    };
-    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
-        if (strcmp(level, levels[i].level) == 0) levels[i].print(p, out);
-    for (int i = 0; i < exec_calls_count(p->calls); i++) {
+    static const char *const names[] = {EXEC_STAGES};
+    static void (*const print[])(const Program *p, Str *out) = {print_groups, print_plan,
+                                                                print_kernels, exec_program_c};
+    int stage = 0;
+    while (strcmp(level, names[stage]) != 0) stage++;
+    print[stage](p, out);
+    for (int i = 0; i < exec_calls_count(p->calls) && print[stage] != exec_program_c; i++) {
         base_str_fmt(out, "block $%d\n", i);
         exec_program_print(exec_calls_at(p->calls, i), level, out);
         base_str_put(out, "end\n");

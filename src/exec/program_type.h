@@ -1,11 +1,11 @@
-/* program_type.h: the inside of a Program, for program.c and program_print.c alone.
+/* program_type.h: the inside of a Program, for program.c, program_print.c and program_c.c alone.
  *
  * Holds: during a run buffers[b] is the address of buffer b: of the arena's in the workspace, of
  *        inputs and outputs as the run gave them.
  */
 #ifndef SGL_EXEC_PROGRAM_TYPE_H
 #define SGL_EXEC_PROGRAM_TYPE_H
-#include "dev/backend.h"
+#include "exec/backend.h"
 #include "exec/control.h"
 
 struct Program {
@@ -13,8 +13,10 @@ struct Program {
     Schedule *schedule;
     Arena arena;             /* of steps and kernels */
     StepVec steps;
-    const Backend *backend;
+    Device *device;          /* borrowed from the context */
+    Device *where;           /* the device's memory: the device, or NULL for the host's */
     void *state;             /* the backend's */
+    bool fails;              /* by the values it meets: a run waits to see */
     Calls *calls;            /* what STEP_CALL runs; NULL: none */
     void *memory;            /* where the workspace was that buffers[] speaks of; borrowed */
     size_t needs;            /* bytes of workspace the last run took */
@@ -23,5 +25,7 @@ struct Program {
     ProgramInfo info;
 };
 
+/* The program as one C file (program_c.c). */
+void exec_program_c(const Program *p, Str *out);
 const char *exec_step_name(const Step *s);       /* of the kernel, or its kind */
 #endif

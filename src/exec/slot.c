@@ -2,12 +2,19 @@
  */
 #include "exec/slot.h"
 
+static void engine_free(Engine *e)
+{
+    Device *memory = dev_memory(&e->device);
+    dev_drain(memory);
+    for (int i = 0; i < e->work.blocks.n; i++) dev_free(memory, e->work.blocks.at[i].at);
+    vec_free(&e->work.blocks);
+    dev_end(&e->device);
+}
+
 static void slot_free(void *at)
 {
     ExecSlot *slot = at;
-    Workspaces *w = &slot->workspaces;
-    for (int i = 0; i < w->blocks.n; i++) base_mem_free(w->blocks.at[i].at);
-    vec_free(&w->blocks);
+    for (int i = 0; i < BACKEND_COUNT; i++) engine_free(&slot->engine[i]);
     base_mem_free(slot->disk.folder);
     base_mem_free(slot);
 }
@@ -20,6 +27,8 @@ ExecSlot *exec_slot(Ctx *cx)
         base_fail(cx, SGL_ENOMEM, "no memory for the state of the engine");
         return NULL;
     }
+    for (int i = 0; i < BACKEND_COUNT; i++)
+        slot->engine[i].device = (Device){.backend = exec_backend_at(i), .cx = cx, .number = i};
     cx->slot[CTX_EXEC] = slot;
     cx->slot_free[CTX_EXEC] = slot_free;
     return slot;

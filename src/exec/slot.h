@@ -4,6 +4,7 @@
 #define SGL_EXEC_SLOT_H
 #include "exec/disk.h"
 #include "exec/lifecycle.h"
+#include "exec/program.h"
 
 typedef struct WorkBlock { void *at; size_t bytes; } WorkBlock;
 typedef struct Workspaces {
@@ -11,12 +12,18 @@ typedef struct Workspaces {
     int depth;              /* blocks in use */
 } Workspaces;
 
+/* A backend in the context. */
+typedef struct Engine {
+    BackendState state;
+    Device device;
+    Workspaces work;
+} Engine;
+
 typedef struct ExecSlot {
     ExecHooks hooks;
     ExecPrint print;
-    BackendState state[BACKEND_COUNT];
+    Engine engine[BACKEND_COUNT];
     Disk disk;
-    Workspaces workspaces;
 } ExecSlot;
 
 ExecSlot *exec_slot(Ctx *cx);               /* made at first use; NULL: no memory */

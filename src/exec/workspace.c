@@ -1,26 +1,32 @@
-/* workspace.c: the stack of blocks behind workspace.h.
+/* workspace.c: the stacks of blocks behind workspace.h.
  *
- * Holds: a block only grows while its depth is free, and is then new: what it held is nobody's.
+ * Holds: a block only grows while its depth is free, and is then new: what it held is nobody's. What
+ *        the device was given before may still run in the old one, which it frees after that.
  */
 #include "exec/workspace.h"
 #include "exec/slot.h"
 
-void *exec_workspace_take(Ctx *cx, size_t bytes)
+static Workspaces *workspaces_of(const Device *d)
 {
-    ExecSlot *slot = exec_slot(cx);
-    if (!slot) return NULL;
-    Workspaces *w = &slot->workspaces;
+    ExecSlot *slot = d->cx->slot[CTX_EXEC];
+    return &slot->engine[d->number].work;
+}
+
+void *exec_workspace_take(Device *d, size_t bytes)
+{
+    Workspaces *w = workspaces_of(d);
+    Device *memory = dev_memory(d);
     if (w->depth == w->blocks.n && !vec_push(&w->blocks, (WorkBlock){0})) {
-        base_fail(cx, SGL_ENOMEM, "no memory for a program's workspace");
+        base_fail(d->cx, SGL_ENOMEM, "no memory for a program's workspace");
         return NULL;
     }
     WorkBlock *block = &w->blocks.at[w->depth];
     if (!block->at || block->bytes < bytes) {
-        base_mem_free(block->at);
-        *block = (WorkBlock){base_mem_big(bytes), bytes};
+        dev_free(memory, block->at);
+        *block = (WorkBlock){dev_alloc(memory, bytes), bytes};
         if (!block->at) {
             *block = (WorkBlock){0};
-            base_fail(cx, SGL_ENOMEM, "no memory for a program's workspace of %zu bytes", bytes);
+            base_fail(d->cx, SGL_ENOMEM, "no memory for a program's workspace of %zu bytes", bytes);
             return NULL;
         }
     }
@@ -28,20 +34,14 @@ void *exec_workspace_take(Ctx *cx, size_t bytes)
     return block->at;
 }
 
-void exec_workspace_give(Ctx *cx)
-{
-    ExecSlot *slot = cx->slot[CTX_EXEC];
-    slot->workspaces.depth--;
-}
+void exec_workspace_give(Device *d) { workspaces_of(d)->depth--; }
 
-void exec_workspace_trim(Ctx *cx, size_t bytes)
+void exec_workspace_trim(Device *d, size_t bytes)
 {
-    ExecSlot *slot = cx->slot[CTX_EXEC];
-    if (!slot) return;
-    Workspaces *w = &slot->workspaces;
+    Workspaces *w = workspaces_of(d);
     for (int i = w->depth; i < w->blocks.n; i++) {
         if (w->blocks.at[i].bytes != bytes) continue;
-        base_mem_free(w->blocks.at[i].at);
+        dev_free(dev_memory(d), w->blocks.at[i].at);
         w->blocks.at[i] = (WorkBlock){0};
     }
 }

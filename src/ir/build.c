@@ -228,13 +228,18 @@ Node *ir_reduce(Node *x, Op op, int n, const int *axes)
     return ir_attr_node(x->graph, op, 1, &x, &b);
 }
 
-Node *ir_dot(Node *a, Node *b)
+Node *ir_dot(Node *a, Node *b) { return ir_dot_blocks(a, b, (Blocks){1, 1}); }
+
+Node *ir_dot_blocks(Node *a, Node *b, Blocks blocks)
 {
     if (!a || !b) return NULL;
+    AttrBuf attrs = {0};
+    ir_attr_put(&attrs, blocks.n);
+    ir_attr_put(&attrs, blocks.units);
     Dtype dtype = ir_dtype_promote(a->dtype, b->dtype);
     if (DTYPES[dtype].bytes == 1) dtype = DT_i32; /* as a sum of bool or u8 */
     Node *in[] = {ir_cast(a, dtype), ir_cast(b, dtype)};
-    return in[0] && in[1] ? ir_attr_node(a->graph, OP_dot, 2, in, &(AttrBuf){0}) : NULL;
+    return in[0] && in[1] ? ir_attr_node(a->graph, OP_dot, 2, in, &attrs) : NULL;
 }
 
 static Node *along_axis(Op op, int nin, Node *const *in, int axis, int extra, bool has_extra)
@@ -262,7 +267,7 @@ Node *ir_cumsum(Node *x, int axis, bool reverse)
     return along_axis(OP_cumsum, 1, &x, axis, reverse, true);
 }
 
-Node *ir_in_blocks(Node *n, int64_t blocks, int64_t units)
+Node *ir_in_blocks(Node *n, Blocks blocks)
 {
     if (!n) return NULL;
     AttrBuf b = {.n = n->nattr};
@@ -272,8 +277,8 @@ Node *ir_in_blocks(Node *n, int64_t blocks, int64_t units)
         return NULL;
     }
     memcpy(b.word, n->attr, n->nattr * sizeof *n->attr);
-    b.word[at] = blocks;
-    b.word[at + 1] = units;
+    b.word[at] = blocks.n;
+    b.word[at + 1] = blocks.units;
     return ir_attr_node(n->graph, n->op, n->nin, n->in, &b);
 }
 

@@ -7,6 +7,7 @@
  */
 #ifndef SGL_IR_BUILD_H
 #define SGL_IR_BUILD_H
+#include "ir/blocks.h"
 #include "ir/graph.h"
 
 #define UNARY(name, types, value, grad, domain, onnx, doc) Node *ir_##name(Node *x);
@@ -44,10 +45,11 @@ Node *ir_fold(Node *x, int n, const int *axes, const Dim *into, const int64_t *s
               const int64_t *dilation);
 Node *ir_reduce(Node *x, Op op, int n, const int *axes); /* OP_sum … OP_argmin; n = 0: x itself */
 Node *ir_dot(Node *a, Node *b);                        /* promotes; ranks and batch dims equal */
+Node *ir_dot_blocks(Node *a, Node *b, Blocks blocks);
 Node *ir_gather(Node *x, Node *index, int axis);
 Node *ir_scatter_add(Node *x, Node *index, Node *updates, int axis);
 /* The reduction n (sum, prod, dot or scatter_add) once more, in so many blocks (blocks.h). */
-Node *ir_in_blocks(Node *n, int64_t blocks, int64_t units);
+Node *ir_in_blocks(Node *n, Blocks blocks);
 Node *ir_cumsum(Node *x, int axis, bool reverse);
 Node *ir_sum_to(Node *x, const Node *like);            /* undoes a broadcast by summing */
 Node *ir_pow_grad_x(Node *dy, Node *x, Node *y);       /* the two halves of pow's row */

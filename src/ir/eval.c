@@ -96,7 +96,7 @@ static int compute(Evaluation *e, const Node *n)
     for (int i = 0; i < n->nin; i++) e->args[i] = &e->value[n->in[i]->id];
     if (ir_is_control(n)) return compute_control(e, n);
     if (ir_ref_alloc(out, n->dtype, n->rank, n->dims) < 0) return out_of_memory(e->g);
-    int rc = ir_op(n)->eval(n, e->args, out);
+    int rc = ir_rules(e->g->cx, n->op)->eval(n, e->args, out);
     if (rc) return rc;
     if (e->mode == REF_ROUND || DTYPES[n->dtype].class != CLASS_FLOAT)
         for (int64_t i = 0; i < out->count; i++) out->at[i] = ir_dtype_round(n->dtype, out->at[i]);

@@ -62,7 +62,7 @@ static void spread_flow(const Graph *g, uint8_t *mark, uint32_t count)
 {
     for (uint32_t id = 0; id < count; id++) {
         const Node *node = g->nodes.at[id];
-        if (!is_float(node) || !ir_op(node)->grad) continue;
+        if (!is_float(node) || !ir_op(node)->flows) continue;
         for (int i = 0; i < node->nin; i++) mark[id] |= mark[node->in[i]->id];
     }
 }
@@ -73,7 +73,7 @@ void ir_grad_reach(const Graph *g, uint8_t *mark)
 {
     for (int id = g->nodes.n - 1; id >= 0; id--) {
         const Node *node = g->nodes.at[id];
-        if (!mark[id] || !is_float(node) || !ir_op(node)->grad) continue;
+        if (!mark[id] || !is_float(node) || !ir_op(node)->flows) continue;
         for (int i = 0; i < node->nin; i++) mark[node->in[i]->id] = 1;
     }
 }
@@ -116,7 +116,7 @@ static int reverse_node(Reverse *r, Node *n)
     Node *few[8] = {0}, *dy = r->cotangent[n->id];
     Node **dx = n->nin <= 8 ? few : base_mem_zero(n->nin, sizeof *dx);
     if (!dx) return out_of_memory(r->g);
-    int rc = ir_op(n)->grad(n, dy, dx);
+    int rc = ir_rules(r->g->cx, n->op)->grad(n, dy, dx);
     for (int i = 0; !rc && i < n->nin; i++)
         if (dx[i] && r->flows[n->in[i]->id]) rc = accumulate(r, n, dy, i, dx[i]);
     if (dx != few) base_mem_free(dx);
@@ -170,7 +170,7 @@ static int reverse(Reverse *r, uint32_t last)
     int rc = SGL_OK;
     for (uint32_t id = last + 1; !rc && id-- > 0;) {
         Node *n = r->g->nodes.at[id];
-        if (!takes_part(r, n) || !ir_op(n)->grad) continue;
+        if (!takes_part(r, n) || !ir_op(n)->flows) continue;
         r->g->src = n->src;
         r->g->origin = n;
         if (ir_is_control(n)) rc = reverse_control(r, n);

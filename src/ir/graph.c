@@ -179,7 +179,8 @@ Node *ir_node(Graph *g, Op op, int nin, Node *const *in, const int64_t *attr, in
     Node *same = is_shared(g, op) ? consed(g, &r, &key) : NULL;
     if (same) return same;
     Shape s;
-    if (OPS[op].shape(g->cx, op, nin, in, attr, &s) < 0 || shape_check(g, op, &s) < 0) return NULL;
+    if (ir_rules(g->cx, op)->shape(g->cx, op, nin, in, attr, &s) < 0 || shape_check(g, op, &s) < 0)
+        return NULL;
     return node_place(g, &r, &s, key);
 }
 

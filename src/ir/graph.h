@@ -98,6 +98,10 @@ const int64_t *ir_attr_list(const Node *n, int which, int *count);
 
 /* Facts */
 static inline const OpInfo *ir_op(const Node *n) { return &OPS[n->op]; }
+static inline const OpRules *ir_rules(const Ctx *cx, Op op)
+{
+    return (const OpRules *)cx->slot[CTX_OPS] + op;
+}
 bool ir_has_dims(const Node *n, int rank, const Dim *dims);
 bool ir_same_dims(const Node *a, const Node *b);
 bool ir_is_static(const Node *n);                      /* all dims constant */

@@ -1,7 +1,7 @@
 /* op.h: what op.def expands to: the enum and the table OPS.
  *
  * A new elementwise op is one row of op.def. A new structured op is a row and three functions in
- * op_<family>.c. Nothing outside ir/ and kern/ asks which op a node is by a switch.
+ * op_<family>.c (rules.c puts them into a table). Nothing outside ir/ and kern/ asks which op a node is by a switch.
  */
 #ifndef SGL_IR_OP_H
 #define SGL_IR_OP_H
@@ -56,13 +56,22 @@ typedef struct OpInfo {
     int types;             /* classes taken (CLASS_*), for elementwise ops */
     const char *value;     /* text of the value expression, for elementwise ops */
     const char *attrs;     /* schema */
-    ShapeFn shape;
-    GradFn grad;           /* NULL: no gradient flows */
-    EvalFn eval;
+    bool flows;            /* a gradient flows through it, to some input */
     Domain domain;
     const char *onnx, *doc;
 } OpInfo;
 
+/* What an op does. Files that make and walk graphs reach it through the context (ir_rules), so
+ * that they do not know the ops, which are written with them. */
+typedef struct OpRules {
+    ShapeFn shape;
+    GradFn grad;           /* NULL: no gradient flows */
+    EvalFn eval;
+} OpRules;
+
 extern const OpInfo OPS[OP_COUNT];
+
+/* The text of a gradient column of op.def: the word NULL or an expression, and no expression is as short. */
+#define NO_GRAD(text) (sizeof text == sizeof "NULL")
 int ir_op_find(const char *name);      /* Op, or -1 */
 #endif

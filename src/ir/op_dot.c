@@ -67,7 +67,8 @@ static double product_leaf(const void *arg, int64_t from, int64_t to)
     double sum = from == to ? -0.0 : 0;
     for (int64_t k = from; k < to; k++) {
         double b = p->b[k * p->b_step];
-        sum = real ? sum + p->a[k] * b : ir_ref_add(p->dtype, sum, ir_ref_mul(p->dtype, p->a[k], b));
+        sum =
+            real ? sum + p->a[k] * b : ir_ref_add(p->dtype, sum, ir_ref_mul(p->dtype, p->a[k], b));
     }
     return sum;
 }

@@ -268,3 +268,21 @@ int ir_grad_concat(Node *n, Node *dy, Node **dx)
     }
     return 0;
 }
+
+/* ---- barrier ---- */
+
+int ir_shape_barrier(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
+{
+    const Check c = {cx, op, nin, in};
+    if (attr[0] < 0)
+        return ir_check_fail(&c, SGL_EARG, "the number is below 0", NULL, "%lld",
+                             (long long)attr[0]);
+    return ir_check_result(&c, (Dtype)in[0]->dtype, in[0]->rank, in[0]->dims, out);
+}
+
+int ir_grad_barrier(Node *n, Node *dy, Node **dx)
+{
+    (void)n;
+    dx[0] = dy;
+    return 0;
+}

@@ -1,8 +1,8 @@
-/* rules.h: the functions behind the rows of op.def, as op.c puts them into OPS.
+/* rules.h: the functions behind the rows of op.def, as rules.c puts them into a table.
  *
  * A structured row names `fn`: its shape rule, gradient and reference live in op_<family>.c. A row
  * through which no gradient flows still has ir_grad_<fn>, which leaves dx alone and returns 0.
- * Elementwise rows share the shape rules and gradients that op.c makes from the table, and one
+ * Elementwise rows share the shape rules and gradients that rules.c makes from the table, and one
  * reference.
  */
 #ifndef SGL_IR_RULES_H
@@ -21,6 +21,9 @@
     int ir_eval_##fn(const Node *n, const RefArray *const *in, RefArray *out);
 #include "ir/op.def"
 #include "ir/op_undef.h"
+
+/* Gives the context what its graphs do by their ops; once, before the first graph. */
+void ir_rules_bind(Ctx *cx);
 
 int ir_eval_elementwise(const Node *n, const RefArray *const *in, RefArray *out);
 #endif

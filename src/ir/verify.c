@@ -50,7 +50,7 @@ static bool shape_follows(const Graph *g, const Node *n)
 {
     Shape s;
     if (n->op == OP_input) return true;
-    if (OPS[n->op].shape(g->cx, n->op, n->nin, n->in, n->attr, &s) < 0) return false;
+    if (ir_rules(g->cx, n->op)->shape(g->cx, n->op, n->nin, n->in, n->attr, &s) < 0) return false;
     return s.dtype == n->dtype && s.rank == n->rank &&
            (!s.rank || !memcmp(s.dims, n->dims, s.rank * sizeof *s.dims));
 }

@@ -2,7 +2,8 @@
  *
  * The index space is `nvar` variables. The first `nouter` are walked point by point in row-major
  * order; the others, linearised row-major, are the lanes and are cut into tiles. Every memory
- * access is affine in the variables, with guards for padding.
+ * access is affine in the variables, with guards for padding. Extents and accesses are Nums: those
+ * that a run decides are filled in before it (exec/sizes.h), so executors meet plain numbers.
  *
  *   mode   outer       lanes      instructions before `post`       from `post` on
  *   MAP    none        all        once a tile                      (none)
@@ -14,7 +15,7 @@
  * Numerics contract (all executors, tiers, thread counts give these bits):
  *  N1 each instruction's result has its dtype: f16 and bf16 compute in f32 and round to nearest
  *     even after each instruction; integers wrap; no contraction, FMA only inside the stated
- *     polynomials of kern/math.h and in the dot.
+ *     polynomials of ir/math.def and in the dot.
  *  N2 a reduction over n elements (row-major over the reduced dims) whose last input dim is
  *     reduced (dims of size 1 do not count) and n >= 32 is in row order: chunks of 16384 elements;
  *     inside a chunk element j goes to lane j % 32 and each lane combines upwards from the
@@ -76,7 +77,7 @@ typedef struct Access {
 typedef struct Kernel {
     KernMode mode;
     int nvar, nouter;
-    int64_t extent[SPACE_MAX_VARS];
+    Num extent[SPACE_MAX_VARS];
     int ninst, post;
     const KernInst *inst;
     int naccess;

@@ -18,10 +18,13 @@ static Affine root_position(const Lower *l, const LoopRoot *root, Node **memory)
     Node *concat = *memory = g->outs.at[0];
     int axis = (int)ir_attr_int(concat, 0);
     Affine at = pass_space_linear(concat, root->at);
-    int64_t start = 0;
-    for (int i = 0; i < l->loop->part; i++) start += concat->in[i]->dims[axis];
-    for (int i = axis + 1; i < concat->rank; i++) start *= concat->dims[i];
-    at.base += start;
+    Ctx *cx = concat->graph->cx;
+    Num start = 0;
+    for (int i = 0; i < l->loop->part; i++)
+        start = ir_num_add(cx, start, ir_num_of(concat->in[i]->dims[axis]));
+    for (int i = axis + 1; i < concat->rank; i++)
+        start = ir_num_mul(cx, start, ir_num_of(concat->dims[i]));
+    at.base = ir_num_add(cx, at.base, start);
     return at;
 }
 
@@ -70,10 +73,11 @@ static int lower_loops(const Schedule *s, int group, Arena *arena, StepVec *out)
 static View whole(const Schedule *s, const Node *n)
 {
     View v = {.buffer = s->buffer_of[n->id], .dtype = (Dtype)n->dtype, .rank = n->rank};
-    int64_t stride = 1;
-    for (int i = n->rank - 1; i >= 0; stride *= n->dims[i--]) {
-        v.extent[i] = n->dims[i];
+    Num stride = 1;
+    for (int i = n->rank - 1; i >= 0; i--) {
+        v.extent[i] = ir_num_of(n->dims[i]);
         v.stride[i] = stride;
+        stride = ir_num_mul(n->graph->cx, stride, v.extent[i]);
     }
     return v;
 }
@@ -82,7 +86,7 @@ static int view_of(const Schedule *s, Node *x, bool contiguous, View *v)
 {
     Arena scratch = {0};
     StridedView at;
-    int rc = pass_space_view(x, contiguous, &scratch, &at);
+    int rc = pass_space_view(s->sizes, x, contiguous, &scratch, &at);
     base_arena_free(&scratch);
     if (rc < 0) return rc;
     *v = whole(s, x);
@@ -95,7 +99,7 @@ static int view_of(const Schedule *s, Node *x, bool contiguous, View *v)
 static int push_step(const Schedule *s, const Node *n, Step step, StepVec *out)
 {
     int rc = 0;
-    if (ir_count(n) == 0) return 0;
+    if (pass_is_empty(s->sizes, n)) return 0;
     step.node = n;
     step.out = whole(s, n);
     for (int i = 0; i < n->nin && rc == 0; i++)

@@ -7,8 +7,9 @@
 #include <string.h>
 
 typedef struct Vars {
+    Ctx *cx;
     int nvar, nouter;
-    int64_t extent[SPACE_MAX_VARS];
+    Num extent[SPACE_MAX_VARS];
     int from[SPACE_MAX_VARS]; /* number in the group's space */
 } Vars;
 
@@ -16,7 +17,7 @@ typedef struct Vars {
 static Vars order_vars(const Loop *loop)
 {
     const Space *s = &loop->space;
-    Vars o = {0};
+    Vars o = {.cx = s->sizes->cx};
     for (int outer = 1; outer >= 0; outer--) {
         for (int v = 0; v < s->nvar; v++) {
             bool is_outer = loop->mode == LOOP_COL   ? s->reduced[v]
@@ -41,7 +42,7 @@ static void reorder(Affine *a, const Vars *o)
 /* One pair of variables walks like a single one of extent e_v * e_{v+1}. */
 static bool joins(const Affine *a, const Vars *o, int v)
 {
-    return a->coef[v] == a->coef[v + 1] * o->extent[v + 1];
+    return a->coef[v] == ir_num_mul(o->cx, a->coef[v + 1], o->extent[v + 1]);
 }
 
 static void join(Affine *a, const Vars *o, int v)
@@ -74,7 +75,7 @@ static void coalesce(const Accesses *all, Vars *o)
             for (int g = 0; g < all->at[i].nguard; g++)
                 join((Affine *)&all->at[i].guard[g].at, o, v);
         }
-        o->extent[v] *= o->extent[v + 1];
+        o->extent[v] = ir_num_mul(o->cx, o->extent[v], o->extent[v + 1]);
         memmove(o->extent + v + 1, o->extent + v + 2,
                 (size_t)(o->nvar - v - 2) * sizeof *o->extent);
         o->nvar--;

@@ -151,6 +151,25 @@ static int lower_iota(Lower *l, Node *n, const IndexMap *at, int stage)
     return i.access < 0 ? i.access : emit(l, stage, i);
 }
 
+/* A size as a number. A conversion to a narrow dtype is that of the number, rounded once. */
+static int lower_size(Lower *l, Node *n, const IndexMap *at, int stage)
+{
+    (void)at;
+    bool wide =
+        n->dtype == DT_f32 || n->dtype == DT_f64 || n->dtype == DT_i32 || n->dtype == DT_i64;
+    int count;
+    KernInst i = new_inst(KI_INDEX, wide ? n->dtype : DT_f64);
+    Num size = ir_num_of(ir_attr_list(n, 0, &count)[0]);
+    i.access = access_find(l, NULL, i.dtype, (Affine){.base = size}, 0, NULL);
+    if (i.access < 0) return i.access;
+    int value = emit(l, stage, i);
+    if (wide || value < 0) return value;
+    KernInst cast = new_inst(KI_CAST, n->dtype);
+    cast.from = DT_f64;
+    cast.a = value;
+    return emit(l, stage, cast);
+}
+
 static int lower_rand(Lower *l, Node *n, const IndexMap *at, int stage)
 {
     KernInst i = new_inst(KI_RAND, n->dtype);
@@ -196,7 +215,7 @@ static int load_below(Lower *l, const Node *n, const IndexMap *at, double fill, 
 {
     while (!is_loaded(l, n)) {
         IndexMap *below;
-        if (ir_op(n)->family != FAM_movement || ir_count(n->in[0]) == 0 ||
+        if (ir_op(n)->family != FAM_movement || pass_is_empty(l->s->sizes, n->in[0]) ||
             (n->op == OP_pad && !same_bits(ir_attr_float(n, 2), fill)))
             return NO_LOAD;
         int rc = through(l, n, at, &below);
@@ -211,7 +230,7 @@ static int lower_pad(Lower *l, Node *n, const IndexMap *at, int stage)
 {
     double fill = ir_attr_float(n, 2);
     IndexMap *below;
-    if (ir_count(n->in[0]) == 0) return emit_const(l, n->dtype, fill, stage);
+    if (pass_is_empty(l->s->sizes, n->in[0])) return emit_const(l, n->dtype, fill, stage);
     int found = load_below(l, n, at, fill, stage);
     if (found != NO_LOAD) return found;
     int rc = through(l, n, at, &below);
@@ -231,7 +250,8 @@ static int lower_reduce(Lower *l, Node *n, const IndexMap *at, int stage)
 {
     (void)stage;
     IndexMap *below;
-    if (pass_reduce_length(n) == 0) return emit_const(l, n->dtype, n->op == OP_prod, stage);
+    if (pass_is_empty(l->s->sizes, n->in[0]))
+        return emit_const(l, n->dtype, n->op == OP_prod, stage);
     int rc = pass_space_reduce(&l->maps, n, at, &below);
     if (rc == 0)
         return base_fail(l->s->graph->cx, SGL_EINTERN, "lower: %s does not fit its group",
@@ -250,10 +270,8 @@ static int lower_reduce(Lower *l, Node *n, const IndexMap *at, int stage)
 
 typedef int (*LowerFn)(Lower *l, Node *n, const IndexMap *at, int stage);
 static const LowerFn BY_OP[OP_COUNT] = {
-    [OP_const] = lower_const,
-    [OP_iota] = lower_iota,
-    [OP_rand] = lower_rand,
-    [OP_pad] = lower_pad,
+    [OP_const] = lower_const, [OP_iota] = lower_iota, [OP_size] = lower_size,
+    [OP_rand] = lower_rand,   [OP_pad] = lower_pad,
 };
 static const LowerFn BY_FAMILY[] = {
     [FAM_unary] = lower_elementwise,

@@ -1,7 +1,7 @@
 /* step.h: the steps of a program, in the form backends execute, and the lowering that makes them.
  *
  * A step's buffers are numbers into the program's buffer table; a View is a strided window on one
- * (strides in elements). Everything a step points to lives in the arena given to kern_lower.
+ * (strides in elements). Numbers that a run decides are filled in before it. Everything a step points to lives in the arena given to kern_lower.
  */
 #ifndef SGL_KERN_STEP_H
 #define SGL_KERN_STEP_H
@@ -13,8 +13,8 @@ typedef struct View {
     int buffer;
     Dtype dtype;
     int rank;
-    int64_t offset;
-    int64_t extent[VIEW_MAX_RANK], stride[VIEW_MAX_RANK];
+    Num offset;
+    Num extent[VIEW_MAX_RANK], stride[VIEW_MAX_RANK];
 } View;
 
 /* The kinds; step.def says of each what it does. */
@@ -42,7 +42,7 @@ typedef struct Step {
     const int *args;
     View view[3], out;        /* where the kind has views; operands contiguous but for DOT */
     int axis, flag;
-    size_t bytes;             /* COPY */
+    Num bytes;                /* COPY */
     int stream, event;        /* where it runs (0: in order); RECORD, WAIT: which event */
     const Node *node;         /* for messages: the op and the user's position */
 } Step;

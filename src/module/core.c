@@ -5,8 +5,7 @@
 #include "module/module.h"
 #include "sgl.h"
 #include "tensor/tensor.h"
-#include "watch/guard.h"
-#include "watch/purity.h"
+#include "watch/watch.h"
 
 int module_open_core(lua_State *L)
 {
@@ -24,7 +23,7 @@ int module_open_core(lua_State *L)
     tensor_open(L, h);
     capture_open(L, h);
     bind_functions(L, LISTS, sizeof LISTS / sizeof *LISTS);
-    watch_purity_own(L, h);
+    watch_know_own(L, h);
     lua_pushliteral(L, SGL_VERSION);
     lua_setfield(L, 2, "version");
     lua_pushliteral(L, LUA_RELEASE);

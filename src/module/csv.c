@@ -102,7 +102,7 @@ static int csv_numbers(lua_State *L)
         columns[i] = take_column(L, t);
     }
     int64_t dims[] = {t->rows.n, n};
-    void *to = tensor_make(L, h, dtype, 2, dims)->storage->data;
+    void *to = dev_storage_edit(tensor_make(L, h, dtype, 2, dims)->storage);
     if (n && io_csv_numbers(t, columns, n, dtype, fill, to, &e) < 0)
         return bind_raise(L, e.code, e.hint, "%s", e.text);
     return 1;

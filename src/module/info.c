@@ -4,7 +4,7 @@
 #include "module/module.h"
 #include "base/clock.h"
 #include "dev/storage.h"
-#include "tensor/trace.h"
+#include "tensor/recorder.h"
 #include "cpu/isa.h"
 
 /* core.memory(restart?) -> {live, peak, count, blocks, tensors}; restart: the peak counts anew.
@@ -12,8 +12,8 @@
 static int memory(lua_State *L)
 {
     Host *h = bind_of(L);
-    tensor_trace_idle(h);
-    tensor_trace_compact(h);
+    tensor_pending_idle(h);
+    tensor_pending_compact(h);
     if (lua_toboolean(L, 1)) base_mem_peak_restart();
     MemStats m = base_mem_stats();
     const struct {

@@ -87,7 +87,7 @@ static int read_idx(lua_State *L)
     IdxArray a;
     const char *bytes = luaL_checklstring(L, 1, &n);
     if (io_idx_parse(bytes, n, luaL_optstring(L, 2, NULL), &a, &e) < 0) return raise_err(L, &e);
-    io_idx_read(&a, tensor_make(L, h, a.dtype, a.rank, a.dims)->storage->data);
+    io_idx_read(&a, dev_storage_edit(tensor_make(L, h, a.dtype, a.rank, a.dims)->storage));
     return 1;
 }
 
@@ -97,8 +97,8 @@ static void push_safe(lua_State *L, Host *h, const SafeTensor *t)
     lua_pushstring(L, t->name);
     lua_rawseti(L, -2, 1);
     Storage *s = tensor_make(L, h, t->dtype, t->rank, t->dims)->storage;
-    if (t->bytes) memcpy(s->data, t->data, t->bytes);
-    uint8_t *flag = s->data;
+    uint8_t *flag = dev_storage_edit(s);
+    if (t->bytes) memcpy(flag, t->data, t->bytes);
     for (int64_t i = 0; t->dtype == DT_bool && i < s->count; i++) flag[i] = flag[i] != 0;
     lua_rawseti(L, -2, 2);
 }
@@ -138,7 +138,7 @@ static SafeTensor *check_named(lua_State *L, Host *h, int n)
         list[i] = (SafeTensor){.name = luaL_checkstring(L, -2),
                                .dtype = s->dtype,
                                .rank = s->rank,
-                               .data = s->data,
+                               .data = tensor_host(L, h, s),
                                .bytes = s->bytes};
         memcpy(list[i].dims, s->dims, s->rank * sizeof *s->dims);
         lua_pop(L, 3);

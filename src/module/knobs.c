@@ -4,6 +4,7 @@
  *        new value came from.
  */
 #include <string.h>
+#include "capture/capture.h"
 #include "module/module.h"
 #include "exec/cache.h"
 #include "exec/disk.h"
@@ -23,13 +24,13 @@ static int drop_pool(Host *h)
  * Compiled functions make theirs again at the next call. */
 static int drop_programs(Host *h)
 {
-    exec_cache_clear(h->cache);
+    exec_cache_clear(tensor_programs(h));
     return SGL_OK;
 }
 
 static int trim_cache(Host *h)
 {
-    exec_cache_trim(h->cache);
+    exec_cache_trim(tensor_programs(h));
     return SGL_OK;
 }
 
@@ -49,7 +50,7 @@ static int refresh_events(Host *h)
 static int refresh_components(Host *h)
 {
     obs_refresh(h->cx);
-    exec_cache_clear(h->cache);
+    exec_cache_clear(tensor_programs(h));
     return exec_lifecycle_start(h->cx);
 }
 
@@ -110,7 +111,7 @@ static int find(lua_State *L, Host *h, int arg)
 /* A hook of a capture may set what it likes but the backend that the capture is for. */
 static void check_backend_free(lua_State *L, Host *h, int id)
 {
-    if (!h->recording || (id != KNOB_enable && id != KNOB_backend)) return;
+    if (!capture_under_way(h) || (id != KNOB_enable && id != KNOB_backend)) return;
     bind_raise(L, SGL_ESTATE, "set it before or after the call of the compiled function",
                "%s: not while a step is captured", KNOBS[id].name);
 }

@@ -61,7 +61,7 @@ static void push_op(lua_State *L, const OpInfo *op)
     lua_setfield(L, -2, "inputs");
     push_classes(L, op->types);
     lua_setfield(L, -2, "types");
-    lua_pushboolean(L, op->grad != NULL);
+    lua_pushboolean(L, op->flows);
     lua_setfield(L, -2, "differentiable");
 }
 
@@ -120,7 +120,8 @@ static int sample(lua_State *L)
     memcpy(a.dims, dims, rank * sizeof *dims);
     a.at = bind_scratch(L, s->count, sizeof *a.at);
     ir_domain_sample(domain, (uint64_t)seed, bound, &a);
-    for (int64_t i = 0; i < s->count; i++) ir_dtype_store(dtype, s->data, i, a.at[i]);
+    void *to = dev_storage_edit(s);
+    for (int64_t i = 0; i < s->count; i++) ir_dtype_store(dtype, to, i, a.at[i]);
     lua_pop(L, 1);
     return 1;
 }

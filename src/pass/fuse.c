@@ -1,6 +1,6 @@
 /* fuse.c: groups nodes into kernels.
  *
- * In:   a graph after `simplify`, static dims.
+ * In:   a graph after `simplify`; its dims may be sizes that a run decides (size.h).
  * Out:  a schedule with groups (unordered); group_of. A group becomes one kernel (a concat: one
  *       for each input), one product, one index op, or no step at all (alias).
  * Holds: every node that others read from memory is in exactly one group's `outs`; no path leaves
@@ -9,6 +9,7 @@
  * last to the first, see fuse.h.
  */
 #include "ir/control.h"
+#include "ir/expr.h"
 #include "pass/fuse.h"
 
 /* ---- ways to place a node ---- */
@@ -21,7 +22,7 @@ static int place_step(Fuse *f, Node *n, GroupKind kind)
     for (int i = 0; i < n->nin && rc == 1; i++) {
         StridedView view = {.base = n->in[i]};
         if (kind == GROUP_DOT || kind == GROUP_INDEX)
-            rc = pass_space_view(n->in[i], kind == GROUP_INDEX, &f->arena, &view);
+            rc = pass_space_view(f->sizes, n->in[i], kind == GROUP_INDEX, &f->arena, &view);
         if (rc == 1) rc = pass_fuse_need(f, view.base, group);
     }
     return rc == 1 ? pass_fuse_store(f, n, group, NULL) : rc;
@@ -54,7 +55,7 @@ static int start_loops(Fuse *f, int group, const Node *n, IndexMap **at)
     if (g->kind == GROUP_REDUCE) {
         over = n->in[0];
         reduced = pass_reduce_axes(n);
-        g->mode = pass_fuse_mode(n, &g->small);
+        g->mode = pass_fuse_mode(f->sizes, n, &g->small);
         g->blocks = pass_fuse_blocks(n);
     }
     pass_space_add(&g->maps, over, ~reduced, false);
@@ -80,7 +81,7 @@ static int place_concat(Fuse *f, Node *n)
     int group = pass_fuse_new(f, GROUP_CONCAT), rc = group < 0 ? group : 1;
     if (rc == 1 && !vec_push(&f->groups.at[group].nodes, n)) rc = SGL_ENOMEM;
     for (int i = 0; i < n->nin && rc == 1; i++)
-        if (ir_count(n->in[i]) > 0) rc = concat_part(f, n, group, i);
+        if (!pass_is_empty(f->sizes, n->in[i])) rc = concat_part(f, n, group, i);
     return rc == 1 ? pass_fuse_store(f, n, group, NULL) : rc;
 }
 
@@ -92,19 +93,22 @@ static int place_everywhere(Fuse *f, Node *n)
     return rc;
 }
 
+/* Its whole buffer is that of its input. */
+static bool is_alias(const Node *n) { return n->op == OP_reshape || n->op == OP_barrier; }
+
 static int place_root(Fuse *f, Node *n, GroupKind kind)
 {
     Read own = {.stage = STAGE_END};
     int rc = 1;
-    if (n->op == OP_reshape) return place_step(f, n, GROUP_ALIAS);
+    if (is_alias(n)) return place_step(f, n, GROUP_ALIAS);
     own.group = pass_fuse_new(f, kind);
     if (own.group < 0) return own.group;
-    if (ir_count(n) == 0) {
+    if (pass_is_empty(f->sizes, n)) {
         rc = vec_push(&f->groups.at[own.group].nodes, n) ? 1 : SGL_ENOMEM;
         return rc == 1 ? pass_fuse_store(f, n, own.group, NULL) : rc;
     }
     rc = start_loops(f, own.group, n, &own.at);
-    if (rc == 1 && ir_op(n)->family == FAM_movement && ir_count(n->in[0]) > 0)
+    if (rc == 1 && ir_op(n)->family == FAM_movement && !pass_is_empty(f->sizes, n->in[0]))
         rc = pass_space_through(&f->groups.at[own.group].maps, n, own.at, &own.below);
     if (rc == 1) rc = pass_fuse_store(f, n, own.group, own.at);
     return rc == 1 ? pass_fuse_compute(f, n, &own, STAGE_END) : rc;
@@ -143,8 +147,9 @@ static int place_in(Fuse *f, Node *n, Read *host)
 static int place_once(Fuse *f, Node *n)
 {
     Read *host;
-    int rc = n->op == OP_reshape ? 1 : find_host(f, n, pass_fuse_host_value, &host);
-    if (rc == 1 && n->op != OP_reshape && host != NULL) {
+    bool alias = is_alias(n);
+    int rc = alias ? 1 : find_host(f, n, pass_fuse_host_value, &host);
+    if (rc == 1 && !alias && host != NULL) {
         rc = place_in(f, n, host);
         if (rc != 0) return rc;
     }
@@ -184,7 +189,7 @@ static int place_reduction(Fuse *f, Node *n)
 {
     FuseNode *of = &f->of[n->id];
     Read *host;
-    if (ir_count(n) == 0 || pass_reduce_length(n) == 0) return place_free(f, n);
+    if (pass_is_empty(f->sizes, n) || pass_is_empty(f->sizes, n->in[0])) return place_free(f, n);
     int rc = find_host(f, n, pass_fuse_host_reduce, &host);
     if (rc != 1) return rc;
     if (host == NULL) return place_root(f, n, GROUP_REDUCE);
@@ -270,21 +275,38 @@ static void finish(Fuse *f)
     base_arena_free(&f->arena);
 }
 
+static int check_sizes(const PassState *st)
+{
+    const Node *n = st->sizes->values ? NULL : ir_graph_symbolic(st->graph);
+    if (!n) return SGL_OK;
+    return base_fail(st->cx, SGL_EUNSUP,
+                     "%%%u (%s) has a dim that is not a number: bind the symbols before compiling",
+                     n->id, ir_op(n)->name);
+}
+
 int pass_fuse(PassState *st)
 {
-    Fuse f = {.cx = st->cx, .graph = st->graph, .off = st->cx->knobs.value[KNOB_fuse] == 0};
+    if (check_sizes(st) < 0) return st->cx->err.code;
+    Fuse f = {.cx = st->cx,
+              .graph = st->graph,
+              .sizes = st->sizes,
+              .off = st->cx->knobs.value[KNOB_fuse] == 0};
     Schedule *s = base_mem_zero(1, sizeof *s);
     int rc = s != NULL && start(&f) ? place_all(&f) : SGL_ENOMEM;
     if (rc == 1) rc = pass_fuse_emit(&f, s);
+    if (rc == 1 && st->cx->err.code) rc = st->cx->err.code; /* a Num failed on the way */
     if (rc == 1) {
         s->graph = st->graph;
+        s->sizes = st->sizes;
+        st->sizes = NULL;
         st->schedule = s;
     } else {
         pass_schedule_free(s);
     }
     int nodes = f.graph->nodes.n;
     finish(&f);
-    if (rc == 1) return SGL_OK;
+    if (rc == 1) return ir_expr_error(st->cx); /* costs are counted from values */
+    if (st->cx->err.code) return st->cx->err.code;
     return rc == SGL_ENOMEM ? base_fail(st->cx, rc, "fuse: no memory for %d nodes", nodes)
                             : base_fail(st->cx, SGL_EINTERN, "fuse: a node found no place");
 }

@@ -34,7 +34,7 @@ typedef struct FuseNode {
     bool need;               /* must be in a buffer */
     int users;               /* nodes that it is an input of */
     int ops, loads;          /* cost of one element if everything below is inlined */
-    int row;                 /* length of the rows whose reductions it is made of; 0: of none,
+    Num row;                 /* length of the rows whose reductions it is made of; 0: of none,
                                 ROW_MIXED: of several lengths or of longer ones */
 } FuseNode;
 enum { ROW_MIXED = -1 };
@@ -58,6 +58,7 @@ typedef struct FuseGroup {
 typedef struct Fuse {
     Ctx *cx;
     Graph *graph;
+    Sizes *sizes;            /* borrowed from the pipeline */
     Arena arena;
     FuseNode *of;            /* by node id */
     VEC(FuseGroup) groups;
@@ -96,10 +97,10 @@ int pass_fuse_host_value(Fuse *f, Node *n, const Read *r);     /* can n be an ou
 int pass_fuse_host_reduce(Fuse *f, Node *n, const Read *r);    /* and a reduction a part of it? */
 /* Maps that read n, made of reductions of rows, along just such rows, become row kernels. */
 int pass_fuse_make_rows(Fuse *f, Node *n);
-LoopMode pass_fuse_mode(const Node *n, bool *small);
+LoopMode pass_fuse_mode(Sizes *s, const Node *n, bool *small);
 Blocks pass_fuse_blocks(const Node *n);                        /* as they matter for its order */
 bool pass_fuse_same_blocks(Blocks a, Blocks b);
-bool pass_fuse_is_row(const Node *n);                          /* reduction that a tile can hold */
+bool pass_fuse_is_row(Sizes *s, const Node *n);                /* reduction that a tile can hold */
 
 /* fuse_merge.c */
 int pass_fuse_merge_readers(Fuse *f, Node *n);

@@ -13,7 +13,7 @@ enum { PATH_BUDGET = 256 };
 
 int pass_fuse_new(Fuse *f, GroupKind kind)
 {
-    FuseGroup g = {.kind = kind, .merged = -1, .concat = -1, .maps = {.arena = &f->arena}};
+    FuseGroup g = {.kind = kind, .merged = -1, .concat = -1, .maps = {.space.sizes = f->sizes, .arena = &f->arena}};
     return vec_push(&f->groups, g) ? f->groups.n - 1 : SGL_ENOMEM;
 }
 
@@ -81,9 +81,9 @@ int pass_fuse_need(Fuse *f, Node *x, int group)
 }
 
 /* What is below a pad of nothing, and below a reduction of nothing, is never read. */
-static bool reads_inputs(const Node *n)
+static bool reads_inputs(const Fuse *f, const Node *n)
 {
-    return n->op != OP_rand && (n->nin == 0 || ir_count(n->in[0]) > 0);
+    return n->op != OP_rand && (n->nin == 0 || !pass_is_empty(f->sizes, n->in[0]));
 }
 
 int pass_fuse_inlines(Fuse *f, Node *n)
@@ -92,7 +92,7 @@ int pass_fuse_inlines(Fuse *f, Node *n)
     for (Read *r = of->reads; r != NULL; r = r->next) {
         int group = r->at == NULL ? -1 : pass_fuse_group(f, r->group);
         if (group < 0 || f->groups.at[group].sites >= FUSE_MAX_SITES) return 0;
-        if (ir_op(n)->family != FAM_movement || !reads_inputs(n)) continue;
+        if (ir_op(n)->family != FAM_movement || !reads_inputs(f, n)) continue;
         int rc = pass_space_through(&f->groups.at[group].maps, n, r->at, &r->below);
         if (rc != 1) return rc;
     }
@@ -108,7 +108,7 @@ int pass_fuse_compute(Fuse *f, Node *n, Read *r, int stage)
     g->sites++;
     if (!vec_push(&g->nodes, n)) return SGL_ENOMEM;
     if (n->op == OP_rand) return pass_fuse_need(f, n->in[0], group);
-    if (!reads_inputs(n)) return 1;
+    if (!reads_inputs(f, n)) return 1;
     if (family == FAM_movement) below = r->below;
     if (family == FAM_reduce) {
         rc = pass_space_reduce(&g->maps, n, r->at, &below);

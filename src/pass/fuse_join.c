@@ -15,21 +15,49 @@ static bool over_columns(const Node *n)
     return at >= 0 && n->attr[at] == 1;
 }
 
-/* Is the last dim reduced? Dims of size 1 do not count: they are no order. */
-static bool reduces_last(const Node *n)
+/* Have all dims before `last` that may be longer than 1 the same part in the reduction as it? */
+static bool all_alike(const Node *n, int last)
+{
+    unsigned axes = pass_reduce_axes(n);
+    for (int i = 0; i < last; i++)
+        if (n->in[0]->dims[i] != 1 && (axes >> i & 1) != (axes >> last & 1)) return false;
+    return true;
+}
+
+/* Is the product of the reduced dims before `last` certainly small, so that no order matters when
+ * the dims from there on are 1? */
+static bool is_small_without(const Node *n, int last)
+{
+    Num rest = 1;
+    for (int i = 0; i < last; i++)
+        if (pass_reduce_axes(n) >> i & 1)
+            rest = ir_num_mul(n->graph->cx, rest, ir_num_of(n->in[0]->dims[i]));
+    return ir_num_below(n->graph->cx, rest, SPACE_LANES);
+}
+
+/* Is the last dim reduced? Dims of size 1 do not count: they are no order. Whether a symbolic one
+ * is 1 is asked only where that changes the order of 32 elements or more. */
+static bool reduces_last(Sizes *s, const Node *n)
 {
     if (over_columns(n)) return false;
     int last = n->in[0]->rank - 1;
-    while (last > 0 && n->in[0]->dims[last] == 1) last--;
+    for (; last > 0; last--) {
+        Num dim = ir_num_of(n->in[0]->dims[last]);
+        if (dim == 1) continue;
+        if (ir_num_plain(dim) || all_alike(n, last) || is_small_without(n, last)) break;
+        if (!pass_size_inside(s, dim, 1, 1)) break;
+    }
     return last >= 0 && pass_reduce_axes(n) >> last & 1;
 }
 
-LoopMode pass_fuse_mode(const Node *n, bool *small)
+/* A row of a length that only a run knows fits any row kernel while it is no longer than a tile:
+ * below SPACE_LANES all orders are one. */
+LoopMode pass_fuse_mode(Sizes *s, const Node *n, bool *small)
 {
-    int64_t length = pass_reduce_length(n);
-    *small = length < SPACE_LANES;
-    if (!reduces_last(n) || *small) return LOOP_COL;
-    return length <= SPACE_ROW_MAX ? LOOP_ROW : LOOP_LONG;
+    Num length = pass_reduce_length(n);
+    *small = ir_num_below(s->cx, length, SPACE_LANES);
+    if (*small || !reduces_last(s, n)) return LOOP_COL;
+    return pass_size_inside(s, length, 0, SPACE_ROW_MAX) ? LOOP_ROW : LOOP_LONG;
 }
 
 Blocks pass_fuse_blocks(const Node *n)
@@ -61,8 +89,9 @@ static bool visits_once(const FuseGroup *g, const Node *n, const Read *r)
     const Space *s = &g->maps.space;
     bool along = pass_space_on_reduced(s, r->at);
     if (g->mode == LOOP_COL && !along && r->stage & STAGE_EACH) return false;
-    return pass_space_count(s, false) * (along ? pass_space_count(s, true) : 1) == ir_count(n) &&
-           pass_space_covers(s, n, r->at);
+    Num points = pass_space_count(s, false);
+    if (along) points = ir_num_mul(s->sizes->cx, points, pass_space_count(s, true));
+    return points == pass_count(n) && pass_space_covers(s, n, r->at);
 }
 
 int pass_fuse_host_value(Fuse *f, Node *n, const Read *r)
@@ -71,9 +100,9 @@ int pass_fuse_host_value(Fuse *f, Node *n, const Read *r)
     return r->at != NULL && has_room(g) && visits_once(g, n, r) && only_read(f, n, r);
 }
 
-bool pass_fuse_is_row(const Node *n)
+bool pass_fuse_is_row(Sizes *s, const Node *n)
 {
-    return reduces_last(n) && pass_reduce_length(n) <= SPACE_ROW_MAX;
+    return reduces_last(s, n) && pass_size_inside(s, pass_reduce_length(n), 0, SPACE_ROW_MAX);
 }
 
 /* The reduced variables are there already: do the orders agree, and is n read when it is known? */
@@ -81,8 +110,9 @@ static int joins_reduction(FuseGroup *g, const Node *n, const Read *r)
 {
     const Space *s = &g->maps.space;
     bool small, early = r->stage & STAGE_EACH;
-    LoopMode mode = pass_fuse_mode(n, &small);
-    bool turns = g->small && early && pass_fuse_is_row(n); /* a short row may still be a tile */
+    LoopMode mode = pass_fuse_mode(s->sizes, n, &small);
+    bool turns =
+        g->small && early && pass_fuse_is_row(s->sizes, n); /* a short row may still be a tile */
     bool fits =
         g->mode == LOOP_ROW ? small || mode == LOOP_ROW : turns || (mode == g->mode && !early);
     if (!turns && g->mode != LOOP_ROW && !pass_fuse_same_blocks(g->blocks, pass_fuse_blocks(n)))
@@ -110,7 +140,7 @@ static bool grows_reduction(FuseGroup *g, const Node *n, const Read *r)
         s->nvar = nvar;
         return false;
     }
-    g->mode = pass_fuse_mode(n, &g->small);
+    g->mode = pass_fuse_mode(s->sizes, n, &g->small);
     g->blocks = pass_fuse_blocks(n);
     return true;
 }
@@ -123,11 +153,12 @@ static bool is_used(const IndexMap *at, int v)
 }
 
 /* A map that reads n broadcast along some variables takes them for rows of that length. */
-static int becomes_row(FuseGroup *g, const Node *n, const Read *r, int64_t length)
+static int becomes_row(FuseGroup *g, const Node *n, const Read *r, Num length)
 {
     Space *s = &g->maps.space;
     for (int v = 0; v < s->nvar; v++) s->reduced[v] = !is_used(r->at, v);
-    bool fits = length > 1 && length <= SPACE_ROW_MAX && pass_space_count(s, true) == length &&
+    bool fits = length != 1 && length != 0 && pass_space_count(s, true) == length &&
+                pass_size_inside(s->sizes, length, 0, SPACE_ROW_MAX) &&
                 pass_space_covers(s, n, r->at);
     IndexMap *trial;
     int rc = fits;
@@ -144,7 +175,8 @@ int pass_fuse_make_rows(Fuse *f, Node *n)
 {
     const FuseNode *of = &f->of[n->id];
     int rc = 1;
-    for (const Read *r = of->reads; r != NULL && of->row > 0 && rc >= 0; r = r->next) {
+    for (const Read *r = of->reads; r != NULL && of->row != 0 && of->row != ROW_MIXED && rc >= 0;
+         r = r->next) {
         FuseGroup *g = &f->groups.at[pass_fuse_group(f, r->group)];
         if (r->at != NULL && g->mode == LOOP_MAP && has_room(g)) rc = becomes_row(g, n, r, of->row);
     }
@@ -160,5 +192,5 @@ int pass_fuse_host_reduce(Fuse *f, Node *n, const Read *r)
         g->kind = GROUP_REDUCE;
         return 1;
     }
-    return pass_fuse_is_row(n) ? becomes_row(g, n, r, pass_reduce_length(n)) : 0;
+    return pass_fuse_is_row(f->sizes, n) ? becomes_row(g, n, r, pass_reduce_length(n)) : 0;
 }

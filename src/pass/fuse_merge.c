@@ -30,12 +30,12 @@ static bool pair_up(SpaceMaps *a, Which of_a, SpaceMaps *b, Which of_b, Pairs *o
     int va = next_var(&a->space, a->space.nvar, of_a);
     int vb = next_var(&b->space, b->space.nvar, of_b);
     while (va >= 0 && vb >= 0) {
-        int64_t ea = a->space.extent[va], eb = b->space.extent[vb];
-        if (ea > eb && ea % eb == 0) {
+        Num ea = a->space.extent[va], eb = b->space.extent[vb], outer;
+        if (ea != eb && ir_num_quotient(a->space.sizes->cx, ea, eb, &outer)) {
             if (!pass_space_split(a, va, eb)) return false;
             for (int i = 0; i < out->n; i++) out->a[i] += out->a[i] > va;
             va++;
-        } else if (eb > ea && eb % ea == 0) {
+        } else if (ea != eb && ir_num_quotient(a->space.sizes->cx, eb, ea, &outer)) {
             if (!pass_space_split(b, vb, ea)) return false;
             for (int i = 0; i < out->n; i++) out->b[i] += out->b[i] > vb;
             vb++;
@@ -60,9 +60,9 @@ static bool pair_groups(FuseGroup *a, FuseGroup *b, Pairs *p)
         if (whole && a->mode != LOOP_MAP && a->mode != LOOP_ROW) return false;
         return pair_up(&a->maps, whole ? ALL : KEPT, &b->maps, ALL, p);
     }
-    bool alike = a->mode == LOOP_ROW ? b->mode == LOOP_ROW || b->small
-                                     : a->mode == b->mode &&
-                                           pass_fuse_same_blocks(a->blocks, b->blocks);
+    bool alike = a->mode == LOOP_ROW
+                     ? b->mode == LOOP_ROW || b->small
+                     : a->mode == b->mode && pass_fuse_same_blocks(a->blocks, b->blocks);
     return alike && pair_up(&a->maps, REDUCED, &b->maps, REDUCED, p) &&
            pair_up(&a->maps, KEPT, &b->maps, KEPT, p);
 }

@@ -128,10 +128,10 @@ static int64_t gain(const Order *o, int t)
     for (int k = 0; k < g->ins.n; k++) {
         const Node *root = pass_root(o->s, g->ins.at[k]);
         if (!o->kept[root->id] && o->readers[root->id] == 1 && first_of_root(o, g, k))
-            bytes += (int64_t)pass_node_bytes(root);
+            bytes += (int64_t)pass_node_bytes(o->s, root);
     }
     for (int k = 0; k < g->outs.n; k++)
-        if (!o->kept[g->outs.at[k]->id]) bytes -= (int64_t)pass_node_bytes(g->outs.at[k]);
+        if (!o->kept[g->outs.at[k]->id]) bytes -= (int64_t)pass_node_bytes(o->s, g->outs.at[k]);
     return bytes;
 }
 

@@ -51,17 +51,18 @@ static const Pass *find(const char *name)
 }
 
 /* The passes from `first` to `last`, or to the end. */
-static Schedule *run(Graph *g, const Pass *first, const Pass *last, PassTimes *times, PassHook hook,
-                     void *arg)
+static Schedule *run(Graph *g, const int64_t *values, const Pass *first, const Pass *last,
+                     PassTimes *times, PassHook hook, void *arg)
 {
-    PassState st = {.cx = g->cx, .graph = g};
-    int status = first ? SGL_OK : st.cx->err.code;
+    PassState st = {.cx = g->cx, .graph = g, .sizes = pass_sizes_new(g->cx, values)};
+    int status = first && st.sizes ? SGL_OK : st.cx->err.code;
     for (const Pass *p = first; p && p->name && status == SGL_OK; p++) {
         status = run_one(p, &st, times);
         if (status == SGL_OK && hook) hook(arg, p->name, &st);
         if (p == last) break;
     }
     if (status == SGL_OK) status = wrap(&st);
+    pass_sizes_free(st.sizes);
     if (status == SGL_OK) return st.schedule;
     if (st.schedule) pass_schedule_free(st.schedule);
     else ir_graph_free(st.graph);
@@ -77,17 +78,18 @@ int pass_rewrite(PassState *st, Remake remake, void *arg)
     return SGL_OK;
 }
 
-Schedule *pass_run(Graph *g, const char *until, PassTimes *times, PassHook hook, void *arg)
+Schedule *pass_run(Graph *g, const int64_t *values, const char *until, PassTimes *times,
+                   PassHook hook, void *arg)
 {
     const Pass *last = until ? find(until) : NULL, *first = PASSES;
     if (until && !last) {
         base_fail(g->cx, SGL_EARG, "there is no pass '%s'", until);
         first = NULL;
     }
-    return run(g, first, last, times, hook, arg);
+    return run(g, values, first, last, times, hook, arg);
 }
 
 Schedule *pass_schedule(Graph *g, PassTimes *times, PassHook hook, void *arg)
 {
-    return run(g, find("fuse"), NULL, times, hook, arg);
+    return run(g, NULL, find("fuse"), NULL, times, hook, arg);
 }

@@ -18,7 +18,6 @@ typedef struct Plan {
     int end;       /* the time of the final copies */
     int *last;     /* by node id of a root: time of the last read; -1: never */
     uint8_t *mark; /* scratch of pass_reads_in_place */
-    int *by_size;
 } Plan;
 
 Node *pass_root(const Schedule *s, Node *n)
@@ -30,10 +29,21 @@ Node *pass_root(const Schedule *s, Node *n)
     }
 }
 
-size_t pass_node_bytes(const Node *n)
+static size_t bytes_of(const Schedule *s, Num count, const Node *n)
 {
-    size_t bytes = (size_t)ir_count(n) * DTYPES[n->dtype].bytes;
+    size_t bytes = (size_t)pass_size_guess(s->sizes, count) * DTYPES[n->dtype].bytes;
     return (bytes + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN;
+}
+
+size_t pass_node_bytes(const Schedule *s, const Node *n) { return bytes_of(s, pass_count(n), n); }
+
+void pass_plan_sizes(Schedule *s)
+{
+    for (int i = 0; i < s->buffers.n; i++) {
+        Buffer *b = &s->buffers.at[i];
+        b->bytes = bytes_of(s, b->count, b->node);
+    }
+    s->arena_bytes = pass_pack(s->buffers.at, s->buffers.n, s->by_size);
 }
 
 static bool is_input(const Plan *p, const Node *root) { return p->s->group_of[root->id] < 0; }
@@ -66,7 +76,7 @@ static bool add_buffer(Plan *p, Node *n, BufferPlace place, int index, int first
     Buffer b = {.node = n,
                 .place = place,
                 .index = index,
-                .bytes = pass_node_bytes(n),
+                .count = pass_count(n),
                 .first = first,
                 .last = last};
     return vec_push(&p->s->buffers, b);
@@ -198,9 +208,9 @@ static bool plan(Plan *p)
     if (!add_outside(p)) return false;
     place_assigns(p);
     if (!add_saved(p) || !place_groups(p)) return false;
-    p->by_size = base_mem_alloc(((size_t)p->s->buffers.n + 1) * sizeof *p->by_size);
-    if (!p->by_size) return false;
-    p->s->arena_bytes = pass_pack(p->s->buffers.at, p->s->buffers.n, p->by_size);
+    p->s->by_size = base_mem_alloc(((size_t)p->s->buffers.n + 1) * sizeof *p->s->by_size);
+    if (!p->s->by_size) return false;
+    pass_plan_sizes(p->s);
     return true;
 }
 
@@ -210,6 +220,5 @@ int pass_plan(PassState *st)
     bool done = plan(&p);
     base_mem_free(p.last);
     base_mem_free(p.mark);
-    base_mem_free(p.by_size);
     return done ? SGL_OK : base_fail(st->cx, SGL_ENOMEM, "plan: no memory for %d groups", p.end);
 }

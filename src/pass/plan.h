@@ -11,7 +11,8 @@ enum { PLAN_ALIGN = 128 };
 
 /* The node whose memory n is: n itself, or what an alias group reshapes. */
 Node *pass_root(const Schedule *s, Node *n);
-size_t pass_node_bytes(const Node *n);          /* multiple of PLAN_ALIGN */
+/* For the sizes at hand; a multiple of PLAN_ALIGN. */
+size_t pass_node_bytes(const Schedule *s, const Node *n);
 
 /* Does group g read x only at the very element of `out` it computes, so that `out` may take the
  * memory of x? `mark` has one byte a node, all 0 before and after. */

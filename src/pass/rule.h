@@ -8,9 +8,9 @@
  * Why the rewriting ends: an op weighs 8 (pow, reductions, cumsum), 4 (div, sqrt), 3 (add, sub,
  * mul, where, permute, flip), 2 (comparisons, truths) or 1 (neg, abs, cast, other movements); a
  * node of constants alone, which is folded, weighs 0. A value weighs what its op and its different
- * inputs weigh together. Each row must give a value that weighs less, or as much with one constant
- * less in front of a variable ("constants stand second"); and what reads a lighter value is
- * lighter itself. So no row can undo others for ever, in whatever order they are tried. Trimming
+ * inputs weigh together. Each row must give a value that weighs less, or as much with a constant
+ * less in front of a variable ("constants stand second") or an axis less to flip; and what reads a
+ * lighter value is lighter itself. So no row can undo others for ever, in whatever order they are tried. Trimming
  * (trim.c) takes outputs, inputs or nodes from blocks and adds none. The limits of rounds and
  * steps in simplify.c only bound the time; what they would leave undone is still correct.
  */

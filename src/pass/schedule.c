@@ -15,6 +15,8 @@ void pass_schedule_free(Schedule *s)
     base_mem_free(s->buffer_of);
     base_mem_free(s->group_of);
     base_mem_free(s->in_place);
+    base_mem_free(s->by_size);
+    pass_sizes_free(s->sizes);
     base_arena_free(&s->arena);
     ir_graph_free(s->graph);
     base_mem_free(s);

@@ -16,7 +16,7 @@ typedef enum GroupKind {
     GROUP_DOT,      /* one matrix product; operands may be strided views of buffers */
     GROUP_INDEX,    /* gather, scatter_add, argsort, cumsum, fold: one node */
     GROUP_CALL,     /* a control node with its peers, or an effect: whole buffers in and out */
-    GROUP_ALIAS     /* a reshape of a whole buffer: no step, the same bytes */
+    GROUP_ALIAS     /* a reshape or barrier of a whole buffer: no step, the same bytes */
 } GroupKind;
 
 /* One kernel of a group: its loops, and the nodes it stores with where in the space each is. */
@@ -44,22 +44,27 @@ typedef struct Buffer {
     Node *node;             /* first node materialised in it */
     BufferPlace place;
     int index;              /* which input or output */
-    size_t bytes, offset;   /* offset: BUF_ARENA only; both multiples of 128 */
+    Num count;              /* elements of the node */
+    size_t bytes, offset;   /* for the sizes at hand; offset: BUF_ARENA only; multiples of 128 */
     int first, last;        /* steps between which its content matters */
 } Buffer;
 
 typedef struct Schedule {
     Graph *graph;           /* after simplify; owned */
+    Sizes *sizes;           /* those at hand, and what was decided by them; owned */
     Arena arena;            /* loops and their maps */
     VEC(Group) groups;      /* in the order of execution once `order` ran */
     VEC(Buffer) buffers;
     int *buffer_of;         /* by node id: buffer, or -1: only inside kernels */
     int *group_of;          /* by node id: group, or -1 for inputs and dead nodes */
     size_t arena_bytes;     /* peak memory of a run, known before running */
+    int *by_size;           /* scratch of the packing, a number for each buffer */
     /* State updated in place: assign a of the graph was computed straight into the input's buffer
      * when in_place[a], otherwise the program copies it there at the end. */
     bool *in_place;
 } Schedule;
 
 void pass_schedule_free(Schedule *s);
+/* plan.c: bytes and offsets of the buffers anew, for the sizes at hand. Allocates nothing. */
+void pass_plan_sizes(Schedule *s);
 #endif

@@ -28,7 +28,7 @@ bool pass_space_add(SpaceMaps *m, const Node *n, unsigned axes, bool reduced)
     for (int i = 0; i < n->rank; i++) {
         if (!(axes >> i & 1) || n->dims[i] == 1) continue;
         if (s->nvar == SPACE_MAX_VARS) return false;
-        s->extent[s->nvar] = n->dims[i];
+        s->extent[s->nvar] = ir_num_of(n->dims[i]);
         s->reduced[s->nvar++] = reduced;
     }
     return true;
@@ -44,72 +44,112 @@ int pass_space_identity(SpaceMaps *m, const Node *n, int first, IndexMap **out)
 }
 
 /* Variable v of extent e is inner + extent_inner * outer. */
-static void split_affine(Affine *a, int nvar, int v, int64_t inner)
+static void split_affine(Ctx *cx, Affine *a, int nvar, int v, Num inner)
 {
     memmove(a->coef + v + 2, a->coef + v + 1, (size_t)(nvar - v - 1) * sizeof *a->coef);
     a->coef[v + 1] = a->coef[v];
-    a->coef[v] *= inner;
+    a->coef[v] = ir_num_mul(cx, a->coef[v], inner);
 }
 
-bool pass_space_split(SpaceMaps *m, int v, int64_t inner)
+bool pass_space_split(SpaceMaps *m, int v, Num inner)
 {
     Space *s = &m->space;
+    Ctx *cx = s->sizes->cx;
+    Num outer;
     if (m->frozen || s->nvar == SPACE_MAX_VARS) return false;
+    if (!ir_num_quotient(cx, s->extent[v], inner, &outer)) return false;
     for (int i = 0; i < m->made.n; i++) {
         IndexMap *map = m->made.at[i];
-        for (int d = 0; d < map->rank; d++) split_affine(&map->dim[d], s->nvar, v, inner);
-        for (int g = 0; g < map->nguard; g++) split_affine(&map->guard[g].at, s->nvar, v, inner);
+        for (int d = 0; d < map->rank; d++) split_affine(cx, &map->dim[d], s->nvar, v, inner);
+        for (int g = 0; g < map->nguard; g++)
+            split_affine(cx, &map->guard[g].at, s->nvar, v, inner);
     }
     size_t behind = (size_t)(s->nvar - v - 1);
     memmove(s->extent + v + 2, s->extent + v + 1, behind * sizeof *s->extent);
     memmove(s->reduced + v + 2, s->reduced + v + 1, behind * sizeof *s->reduced);
     s->extent[v + 1] = inner;
-    s->extent[v] /= inner;
+    s->extent[v] = outer;
     s->reduced[v + 1] = s->reduced[v];
     s->nvar++;
     return true;
 }
 
-static void affine_range(const Space *s, const Affine *a, int64_t *lo, int64_t *hi)
+/* The sign of a coefficient that is not 0: 1, -1, or 0 where none is proved. */
+static int sign_of(Ctx *cx, Num a)
 {
-    *lo = *hi = a->base;
-    for (int v = 0; v < s->nvar; v++) {
-        int64_t far = a->coef[v] * (s->extent[v] - 1);
-        *(far < 0 ? lo : hi) += far;
-    }
+    return ir_num_least(cx, a, 0) ? 1 : ir_num_below(cx, a, 1) ? -1 : 0;
 }
 
-static Affine affine_scaled(const Affine *a, int64_t by, int64_t plus)
+/* Is a from 0 to below `size` for every point of the space? */
+static bool affine_inside(const Space *s, const Affine *a, Num size)
+{
+    Ctx *cx = s->sizes->cx;
+    Num lo = a->base, hi = a->base;
+    for (int v = 0; v < s->nvar; v++) {
+        if (a->coef[v] == 0) continue;
+        Num far = ir_num_mul(cx, a->coef[v], ir_num_sub(cx, s->extent[v], 1));
+        int sign = sign_of(cx, a->coef[v]);
+        if (sign == 0) return false;
+        if (sign < 0) lo = ir_num_add(cx, lo, far);
+        else hi = ir_num_add(cx, hi, far);
+    }
+    return ir_num_least(cx, lo, 0) && ir_num_below(cx, hi, size);
+}
+
+static Affine affine_scaled(Ctx *cx, const Affine *a, Num by, Num plus)
 {
     Affine r;
-    r.base = a->base * by + plus;
-    for (int v = 0; v < SPACE_MAX_VARS; v++) r.coef[v] = a->coef[v] * by;
+    r.base = ir_num_add(cx, ir_num_mul(cx, a->base, by), plus);
+    for (int v = 0; v < SPACE_MAX_VARS; v++) r.coef[v] = ir_num_mul(cx, a->coef[v], by);
     return r;
 }
 
-static void affine_add(Affine *to, const Affine *a, int64_t times)
+static void affine_add(Ctx *cx, Affine *to, const Affine *a, Num times)
 {
-    to->base += a->base * times;
-    for (int v = 0; v < SPACE_MAX_VARS; v++) to->coef[v] += a->coef[v] * times;
+    to->base = ir_num_add(cx, to->base, ir_num_mul(cx, a->base, times));
+    for (int v = 0; v < SPACE_MAX_VARS; v++)
+        to->coef[v] = ir_num_add(cx, to->coef[v], ir_num_mul(cx, a->coef[v], times));
 }
 
 /* What a variable of coefficient c does to the digit [stride, stride * extent) it starts in. The
  * first digit has no end: what lies outside it lies outside a guard. */
 enum { DIGIT_FAIL, DIGIT_FITS, DIGIT_SPLIT };
-static int digit_of(int64_t c, int64_t extent, int n, const Dim *dims, int *digit, int64_t *inner)
+static int digit_of(Ctx *cx, Num c, Num extent, int n, const Dim *dims, int *digit, Num *inner)
 {
-    int64_t a = c < 0 ? -c : c, stride = 1;
-    for (int k = n - 1; k >= 0; stride *= dims[k--]) {
-        int64_t end = stride * dims[k];
-        if (a >= end && k > 0) continue;
-        if (a % stride != 0) return DIGIT_FAIL;
+    Num a = sign_of(cx, c) < 0 ? ir_num_neg(cx, c) : c, stride = 1, outer;
+    for (int k = n - 1; k >= 0; k--) {
+        Num end = ir_num_mul(cx, stride, ir_num_of(dims[k]));
+        if (k > 0 && !ir_num_below(cx, a, end)) { /* if in none further on, no quotient is exact */
+            stride = end;
+            continue;
+        }
         *digit = k;
-        *inner = c / stride;
-        if (a * (extent - 1) < end || k == 0) return DIGIT_FITS;
-        *inner = end / a;
-        return end % a == 0 && extent % *inner == 0 ? DIGIT_SPLIT : DIGIT_FAIL;
+        if (!ir_num_quotient(cx, c, stride, inner)) return DIGIT_FAIL;
+        Num far = ir_num_mul(cx, a, ir_num_sub(cx, extent, 1));
+        if (k == 0 || ir_num_below(cx, far, end)) return DIGIT_FITS;
+        bool splits = ir_num_quotient(cx, end, a, inner) &&
+                      ir_num_quotient(cx, extent, *inner, &outer);
+        return splits ? DIGIT_SPLIT : DIGIT_FAIL;
     }
     return DIGIT_FAIL;
+}
+
+/* The constant part `rest` of a position as the digit of a dim and what is left for those before
+ * it; false: that is not known for all sizes. */
+static bool cut_digit(Ctx *cx, Num *rest, Num dim, Num *digit)
+{
+    if (ir_num_plain(*rest) && ir_num_plain(dim)) {
+        *digit = *rest % dim;
+        if (*digit < 0) *digit += dim;
+        *rest = (*rest - *digit) / dim;
+        return true;
+    }
+    *digit = 0;
+    if (ir_num_quotient(cx, *rest, dim, rest)) return true;
+    if (!ir_num_least(cx, *rest, 0) || !ir_num_below(cx, *rest, dim)) return false;
+    *digit = *rest;
+    *rest = 0;
+    return true;
 }
 
 /* Writes the row-major position `at` in dims as one affine a dim. 2: a variable was split, which
@@ -118,6 +158,7 @@ enum { AGAIN = 2 };
 static int to_digits(SpaceMaps *m, const Affine *at, int n, const Dim *dims, Affine *out)
 {
     const Space *s = &m->space;
+    Ctx *cx = s->sizes->cx;
     memset(out, 0, (size_t)n * sizeof *out);
     if (n == 1) {
         out[0] = *at;
@@ -125,9 +166,9 @@ static int to_digits(SpaceMaps *m, const Affine *at, int n, const Dim *dims, Aff
     }
     for (int v = 0; v < s->nvar; v++) {
         int digit = 0;
-        int64_t c = 0;
+        Num c = 0;
         if (at->coef[v] == 0) continue;
-        switch (digit_of(at->coef[v], s->extent[v], n, dims, &digit, &c)) {
+        switch (digit_of(cx, at->coef[v], s->extent[v], n, dims, &digit, &c)) {
         case DIGIT_FITS:
             out[digit].coef[v] = c;
             break;
@@ -137,34 +178,46 @@ static int to_digits(SpaceMaps *m, const Affine *at, int n, const Dim *dims, Aff
             return 0;
         }
     }
-    int64_t rest = at->base;
+    Num rest = at->base;
     for (int k = n - 1; k > 0; k--) {
-        int64_t lo, hi, digit = rest % dims[k];
-        out[k].base = digit < 0 ? digit + dims[k] : digit;
-        rest = (rest - out[k].base) / dims[k];
-        affine_range(s, &out[k], &lo, &hi);
-        if (lo < 0 || hi >= dims[k]) /* it carries into the next digit */
-            return 0;
+        Num dim = ir_num_of(dims[k]);
+        if (!cut_digit(cx, &rest, dim, &out[k].base)) return 0;
+        if (!affine_inside(s, &out[k], dim)) return 0; /* it carries into the next digit */
     }
     out[0].base = rest;
     return 1;
+}
+
+static Num next_dim(const Node *n, int *i) { return *i < n->rank ? ir_num_of(n->dims[(*i)++]) : 1; }
+
+/* Moves i and j behind the shortest runs of dims of equal product. The sizes at hand say which run
+ * to make longer; both nodes have equally many elements, so the runs that reach the ends are equal
+ * in any case. */
+static void equal_runs(const Space *s, const Node *x, const Node *n, int *i, int *j)
+{
+    Ctx *cx = s->sizes->cx;
+    Num pi = next_dim(x, i), pj = next_dim(n, j);
+    while (pi != pj && (*i < x->rank || *j < n->rank)) {
+        bool longer = pass_size_guess(s->sizes, pi) < pass_size_guess(s->sizes, pj);
+        if (*j == n->rank || (longer && *i < x->rank)) pi = ir_num_mul(cx, pi, next_dim(x, i));
+        else pj = ir_num_mul(cx, pj, next_dim(n, j));
+    }
 }
 
 /* Cuts both lists of dims into runs of equal product; inside a run positions are row-major. */
 static int reshape_digits(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap *out)
 {
     const Node *x = n->in[0];
+    Ctx *cx = m->space.sizes->cx;
     int i = 0, j = 0;
     while (i < x->rank || j < n->rank) {
         int i0 = i, j0 = j;
-        int64_t pi = i < x->rank ? x->dims[i++] : 1, pj = j < n->rank ? n->dims[j++] : 1;
-        while (pi != pj)
-            if (pi < pj) pi *= x->dims[i++];
-            else pj *= n->dims[j++];
+        equal_runs(&m->space, x, n, &i, &j);
         Affine run = {0};
-        for (int k = j - 1, stride = 0; k >= j0; k--) {
-            pj = stride++ == 0 ? 1 : pj * n->dims[k + 1];
-            affine_add(&run, &at->dim[k], pj);
+        Num stride = 1;
+        for (int k = j - 1; k >= j0; k--) {
+            affine_add(cx, &run, &at->dim[k], stride);
+            stride = ir_num_mul(cx, stride, ir_num_of(n->dims[k]));
         }
         int rc = i == i0 ? 1 : to_digits(m, &run, i - i0, x->dims + i0, out->dim + i0);
         if (rc != 1) return rc;
@@ -202,7 +255,8 @@ static int through_slice(SpaceMaps *m, const Node *n, const IndexMap *at, IndexM
     (void)m;
     int count;
     const int64_t *start = ir_attr_list(n, 0, &count), *step = ir_attr_list(n, 2, &count);
-    for (int i = 0; i < n->rank; i++) out->dim[i] = affine_scaled(&at->dim[i], step[i], start[i]);
+    for (int i = 0; i < n->rank; i++)
+        out->dim[i] = affine_scaled(n->graph->cx, &at->dim[i], step[i], ir_num_of(start[i]));
     return 1;
 }
 
@@ -212,8 +266,10 @@ static int through_flip(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMa
     int count;
     const int64_t *axis = ir_attr_list(n, 0, &count);
     for (int i = 0; i < n->rank; i++) out->dim[i] = at->dim[i];
-    for (int i = 0; i < count; i++)
-        out->dim[axis[i]] = affine_scaled(&at->dim[axis[i]], -1, n->dims[axis[i]] - 1);
+    for (int i = 0; i < count; i++) {
+        Num last = ir_num_sub(n->graph->cx, ir_num_of(n->dims[axis[i]]), 1);
+        out->dim[axis[i]] = affine_scaled(n->graph->cx, &at->dim[axis[i]], -1, last);
+    }
     return 1;
 }
 
@@ -225,8 +281,8 @@ static int through_window(SpaceMaps *m, const Node *n, const IndexMap *at, Index
                   *dilation = ir_attr_list(n, 3, &count);
     for (int i = 0; i < rank; i++) out->dim[i] = at->dim[i];
     for (int i = 0; i < count; i++) {
-        out->dim[axis[i]] = affine_scaled(&at->dim[axis[i]], stride[i], 0);
-        affine_add(&out->dim[axis[i]], &at->dim[rank + i], dilation[i]);
+        out->dim[axis[i]] = affine_scaled(n->graph->cx, &at->dim[axis[i]], stride[i], 0);
+        affine_add(n->graph->cx, &out->dim[axis[i]], &at->dim[rank + i], dilation[i]);
     }
     return 1;
 }
@@ -236,14 +292,22 @@ static int through_pad(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap
 {
     int count;
     const int64_t *lo = ir_attr_list(n, 0, &count);
+    Ctx *cx = n->graph->cx;
     for (int i = 0; i < n->rank; i++) {
-        int64_t min, max, size = n->in[0]->dims[i];
-        out->dim[i] = affine_scaled(&at->dim[i], 1, -lo[i]);
-        affine_range(&m->space, &out->dim[i], &min, &max);
-        if (min >= 0 && max < size) continue;
+        Num size = ir_num_of(n->in[0]->dims[i]);
+        out->dim[i] = at->dim[i];
+        out->dim[i].base = ir_num_sub(cx, at->dim[i].base, ir_num_of(lo[i]));
+        if (affine_inside(&m->space, &out->dim[i], size)) continue;
         if (out->nguard == SPACE_MAX_GUARDS) return 0;
         out->guard[out->nguard++] = (Guard){out->dim[i], 0, size};
     }
+    return 1;
+}
+
+static int through_barrier(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap *out)
+{
+    (void)m;
+    for (int i = 0; i < n->rank; i++) out->dim[i] = at->dim[i];
     return 1;
 }
 
@@ -256,6 +320,7 @@ static const ThroughFn THROUGH[OP_COUNT] = {
     [OP_pad] = through_pad,
     [OP_flip] = through_flip,
     [OP_window] = through_window,
+    [OP_barrier] = through_barrier,
 };
 
 int pass_space_through(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap **out)
@@ -280,22 +345,23 @@ unsigned pass_reduce_axes(const Node *n)
     return axes;
 }
 
-int64_t pass_reduce_length(const Node *n)
+Num pass_reduce_length(const Node *n)
 {
     unsigned axes = pass_reduce_axes(n);
-    int64_t length = 1;
-    for (int i = 0; i < n->in[0]->rank; i++) length *= axes >> i & 1 ? n->in[0]->dims[i] : 1;
+    Num length = 1;
+    for (int i = 0; i < n->in[0]->rank; i++)
+        if (axes >> i & 1) length = ir_num_mul(n->graph->cx, length, ir_num_of(n->in[0]->dims[i]));
     return length;
 }
 
 static Affine reduced_position(const Space *s)
 {
     Affine at = {0};
-    int64_t stride = 1;
+    Num stride = 1;
     for (int v = s->nvar - 1; v >= 0; v--)
         if (s->reduced[v]) {
             at.coef[v] = stride;
-            stride *= s->extent[v];
+            stride = ir_num_mul(s->sizes->cx, stride, s->extent[v]);
         }
     return at;
 }

@@ -8,11 +8,13 @@
  *        which is done on demand and rewrites every map made so far; where that is impossible the
  *        node cannot join and the caller must materialise it. Pads add guards. Dims of size 1
  *        have no variable.
- * Static dims only; symbolic graphs are bound before this pass. No dim here is 0.
+ * Extents, coefficients and bounds are Nums: a dim may be a size that a run decides. What is asked
+ * of them is proved for all sizes; what cannot be proved cannot be expressed. No dim here is 0.
  */
 #ifndef SGL_PASS_SPACE_H
 #define SGL_PASS_SPACE_H
 #include "ir/graph.h"
+#include "pass/size.h"
 
 enum {
     SPACE_MAX_VARS = 12,
@@ -24,16 +26,17 @@ enum {
 /* The ways to walk a space; KernMode in kernel.h says what each means. */
 typedef enum LoopMode { LOOP_MAP, LOOP_ROW, LOOP_LONG, LOOP_COL } LoopMode;
 
-typedef struct Affine { int64_t base, coef[SPACE_MAX_VARS]; } Affine;
-typedef struct Guard { Affine at; int64_t lo, hi; } Guard;     /* inside when lo <= at < hi */
+typedef struct Affine { Num base, coef[SPACE_MAX_VARS]; } Affine;
+typedef struct Guard { Affine at; Num lo, hi; } Guard;     /* inside when lo <= at < hi */
 typedef struct IndexMap {
     int rank, nguard;
     Affine *dim;                   /* position in the node's own dims */
     Guard *guard;                  /* all must hold where the node is really read */
 } IndexMap;
 typedef struct Space {
+    Sizes *sizes;                  /* borrowed */
     int nvar;
-    int64_t extent[SPACE_MAX_VARS];
+    Num extent[SPACE_MAX_VARS];
     bool reduced[SPACE_MAX_VARS];  /* belongs to reduced dims */
 } Space;
 
@@ -57,7 +60,7 @@ int pass_space_through(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap
  * variables of the space, row-major. */
 int pass_space_reduce(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap **out);
 /* Cuts variable v in two: the outer keeps its place, the inner of extent `inner` follows. */
-bool pass_space_split(SpaceMaps *m, int v, int64_t inner);
+bool pass_space_split(SpaceMaps *m, int v, Num inner);
 void pass_space_free(SpaceMaps *m);
 
 /* Row-major element offset of n when read at `at`. */
@@ -67,16 +70,16 @@ bool pass_space_same(const Space *s, const IndexMap *a, const IndexMap *b);
  * variables, or the kept ones when it depends on no reduced variable? */
 bool pass_space_covers(const Space *s, const Node *n, const IndexMap *at);
 bool pass_space_on_reduced(const Space *s, const IndexMap *at);
-int64_t pass_space_count(const Space *s, bool reduced);   /* points of one kind of variables */
+Num pass_space_count(const Space *s, bool reduced);       /* points of one kind of variables */
 /* Reduced axes of a reduction, a bit each; the number of elements each result takes. */
 unsigned pass_reduce_axes(const Node *n);
-int64_t pass_reduce_length(const Node *n);
+Num pass_reduce_length(const Node *n);
 
 /* x as a strided window on the node below its movement ops, as far as that needs no guards and
  * one stride a dim; `contiguous`: as far as the window is also row-major without gaps. */
 typedef struct StridedView {
     Node *base;
-    int64_t offset, stride[OP_MAX_RANK];
+    Num offset, stride[OP_MAX_RANK];
 } StridedView;
-int pass_space_view(Node *x, bool contiguous, Arena *scratch, StridedView *out);
+int pass_space_view(Sizes *sizes, Node *x, bool contiguous, Arena *scratch, StridedView *out);
 #endif

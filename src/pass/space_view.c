@@ -9,11 +9,16 @@
 
 Affine pass_space_linear(const Node *n, const IndexMap *at)
 {
+    Ctx *cx = n->graph->cx;
     Affine sum = {0};
-    int64_t stride = 1;
-    for (int i = n->rank - 1; i >= 0; stride *= n->dims[i--]) {
-        sum.base += at->dim[i].base * stride;
-        for (int v = 0; v < SPACE_MAX_VARS; v++) sum.coef[v] += at->dim[i].coef[v] * stride;
+    Num stride = 1;
+    for (int i = n->rank - 1; i >= 0; i--) {
+        sum.base = ir_num_add(cx, sum.base, ir_num_mul(cx, at->dim[i].base, stride));
+        for (int v = 0; v < SPACE_MAX_VARS; v++)
+            if (at->dim[i].coef[v] != 0)
+                sum.coef[v] =
+                    ir_num_add(cx, sum.coef[v], ir_num_mul(cx, at->dim[i].coef[v], stride));
+        stride = ir_num_mul(cx, stride, ir_num_of(n->dims[i]));
     }
     return sum;
 }
@@ -48,10 +53,11 @@ bool pass_space_on_reduced(const Space *s, const IndexMap *at)
     return false;
 }
 
-int64_t pass_space_count(const Space *s, bool reduced)
+Num pass_space_count(const Space *s, bool reduced)
 {
-    int64_t count = 1;
-    for (int v = 0; v < s->nvar; v++) count *= s->reduced[v] == reduced ? s->extent[v] : 1;
+    Num count = 1;
+    for (int v = 0; v < s->nvar; v++)
+        if (s->reduced[v] == reduced) count = ir_num_mul(s->sizes->cx, count, s->extent[v]);
     return count;
 }
 
@@ -62,18 +68,19 @@ bool pass_space_covers(const Space *s, const Node *n, const IndexMap *at)
     if (at->nguard > 0) return false;
     Affine linear = pass_space_linear(n, at);
     bool whole = pass_space_on_reduced(s, at);
-    int64_t next = 1;
+    Num next = 1;
     int left = 0;
     for (int v = 0; v < s->nvar; v++) left += whole || !s->reduced[v];
     for (; left > 0; left--) {
         int found = -1;
+        Num back = ir_num_neg(s->sizes->cx, next);
         for (int v = 0; v < s->nvar; v++)
-            if ((linear.coef[v] == next || linear.coef[v] == -next) && (whole || !s->reduced[v]))
+            if ((linear.coef[v] == next || linear.coef[v] == back) && (whole || !s->reduced[v]))
                 found = v;
         if (found < 0) return false;
-        next *= s->extent[found];
+        next = ir_num_mul(s->sizes->cx, next, s->extent[found]);
     }
-    return next == ir_count(n);
+    return next == pass_count(n);
 }
 
 /* One variable a dim, in row-major order: so a dim's stride is its variable's coefficient. */
@@ -87,17 +94,19 @@ static void strides_of(const Node *x, const Affine *linear, Node *base, StridedV
 
 static bool is_contiguous(const Node *x, const Affine *linear)
 {
-    int64_t stride = 1;
+    Num stride = 1;
     int v = 0;
     for (int i = 0; i < x->rank; i++) v += x->dims[i] != 1;
-    for (int i = x->rank - 1; i >= 0; stride *= x->dims[i--])
+    for (int i = x->rank - 1; i >= 0; i--) {
         if (x->dims[i] != 1 && linear->coef[--v] != stride) return false;
+        stride = ir_num_mul(x->graph->cx, stride, ir_num_of(x->dims[i]));
+    }
     return true;
 }
 
-int pass_space_view(Node *x, bool contiguous, Arena *scratch, StridedView *out)
+int pass_space_view(Sizes *sizes, Node *x, bool contiguous, Arena *scratch, StridedView *out)
 {
-    SpaceMaps m = {.arena = scratch, .frozen = true};
+    SpaceMaps m = {.space.sizes = sizes, .arena = scratch, .frozen = true};
     ArenaMark mark = base_arena_mark(scratch);
     IndexMap *at;
     Node *n = x;
@@ -108,7 +117,7 @@ int pass_space_view(Node *x, bool contiguous, Arena *scratch, StridedView *out)
         strides_of(x, &linear, x, out);
     }
     while (rc == 1 && ir_op(n)->family == FAM_movement && n->op != OP_concat && n->op != OP_fold &&
-           ir_count(x) > 0) {
+           !pass_is_empty(sizes, x)) {
         rc = pass_space_through(&m, n, at, &at);
         if (rc != 1 || at->nguard > 0) break;
         n = n->in[0];

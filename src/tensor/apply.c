@@ -1,7 +1,9 @@
 /* apply.c: core.apply, ops with structure by name; realisation of lists.
  */
 #include "bind/events.h"
+#include "tensor/args.h"
 #include "tensor/ops.h"
+#include "tensor/room.h"
 #include "ir/build.h"
 
 /* An op whose builder does more than make the node: infers, promotes, drops what is no change.
@@ -28,7 +30,7 @@ static Node *build_cast(int n, Node *const *in, const int64_t *w)
 
 static Node *build_dot(int n, Node *const *in, const int64_t *w)
 {
-    return (void)n, (void)w, ir_dot(in[0], in[1]);
+    return (void)n, ir_dot_blocks(in[0], in[1], (Blocks){w[0], w[1]});
 }
 
 static Node *build_concat(int n, Node *const *in, const int64_t *w)
@@ -118,7 +120,8 @@ static int realize(lua_State *L)
     Host *h = bind_of(L);
     int n;
     Tensor **list = tensor_list(L, h, 1, "realize", &n);
-    if (h->capture) return bind_raise(L, SGL_ESTATE, NULL, "realize: not inside sgl.compile");
+    if (tensor_recording(h))
+        return bind_raise(L, SGL_ESTATE, NULL, "realize: not inside sgl.compile");
     base_err_clear(&h->cx->err);
     if (tensor_realize(h, n, list) < 0) return bind_throw(L, h);
     bind_events_flush(L, h);

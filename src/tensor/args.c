@@ -1,4 +1,4 @@
-/* args.c: sizes and lists of them as arguments, with errors in the user's terms.
+/* args.c: tensors, sizes and lists of them as arguments, with errors in the user's terms.
  */
 #include <string.h>
 #include "ir/check.h"
@@ -18,6 +18,54 @@ const char *tensor_colon_hint(lua_State *L)
     return lua_pushfstring(L, "t:%s(…), with a colon", ar.name);
 }
 
+static void check_alive(lua_State *L, const Tensor *t, const char *what)
+{
+    if (t->life == TENSOR_CLOSED)
+        bind_raise(L, SGL_ECLOSED, NULL, "%s: the tensor is closed", what);
+    if (t->life == TENSOR_ESCAPED)
+        bind_raise(L, SGL_ESTATE,
+                   "return the tensor from the step, or assign it to a tensor made outside",
+                   "%s: the tensor belongs to a captured step that is over", what);
+}
+
+Tensor *tensor_check(lua_State *L, Host *h, int arg, const char *what)
+{
+    Tensor *t = tensor_or_number(L, h, arg, what);
+    if (t->weak)
+        bind_raise(L, SGL_EARG, "sgl.tensor(n) makes a tensor of it",
+                   "%s: a tensor is needed, got %s", what, bind_kind(L, arg));
+    return t;
+}
+
+Tensor *tensor_or_number(lua_State *L, Host *h, int arg, const char *what)
+{
+    Tensor *t = tensor_at(L, h, arg);
+    if (t) {
+        check_alive(L, t, what);
+        return t;
+    }
+    const char *got = bind_kind(L, arg);
+    const char *hint = arg == 1 ? tensor_colon_hint(L) : NULL;
+    bind_raise(L, SGL_EARG, hint, "%s: a tensor is needed, got %s", what, got);
+    return NULL;
+}
+
+Tensor **tensor_list(lua_State *L, Host *h, int arg, const char *what, int *n)
+{
+    *n = bind_check_list(L, arg, what);
+    Tensor **list = bind_scratch(L, *n, sizeof *list);
+    for (int i = 0; i < *n; i++) {
+        lua_rawgeti(L, arg, i + 1);
+        list[i] = tensor_at(L, h, -1);
+        if (!list[i])
+            bind_raise(L, SGL_EARG, NULL, "%s: element %d must be a tensor, got %s", what, i + 1,
+                       bind_kind(L, -1));
+        check_alive(L, list[i], what);
+        lua_pop(L, 1);
+    }
+    return list;
+}
+
 lua_Integer tensor_check_item(lua_State *L, int arg, int i, const char *what)
 {
     int exact;
@@ -29,6 +77,16 @@ lua_Integer tensor_check_item(lua_State *L, int arg, int i, const char *what)
                           lua_type(L, -1) == LUA_TNUMBER ? lua_tostring(L, -1) : bind_kind(L, -1));
     lua_pop(L, 1);
     return v;
+}
+
+bool tensor_check_size(lua_State *L, int arg, int i, const char *what, Dim *out)
+{
+    lua_rawgeti(L, arg, i);
+    *out = tensor_dim_at(L, -1);
+    lua_pop(L, 1);
+    if (*out != DIM_FAIL) return true;
+    *out = tensor_check_item(L, arg, i, what);
+    return false;
 }
 
 int tensor_check_dims(lua_State *L, int arg, const char *what, int64_t *dims)

@@ -1,12 +1,12 @@
 /* break.c: breaks: records of where and why a capture stops, raised as errors.
  *
- * Out:   the facts as a table, which the handler in lua/sgl/breaks.lua makes an error object of:
+ * Out:   the facts as a table, which the handler in lua/sgl/breaks/ makes an error object of:
  *        { code, component, sentence, rewrites, what, by, through, tensor, op, op_file, op_line,
- *        nodes }; nodes as in break_path.c.
- * Holds: the capture ends with the first break, so what the handler does is no part of it.
+ *        nodes }; nodes as in capture/break_path.c.
+ * Holds: a step ends with the first break, so what the handler does is no part of it.
  */
 #include "tensor/break.h"
-#include "capture/capture.h"
+#include "tensor/room.h"
 
 /* Their addresses are keys in the registry: of the handler, and of the list of a survey. */
 static const char HANDLER, SURVEY;
@@ -41,7 +41,8 @@ static void put_tensor(lua_State *L, int row, Host *h, const Tensor *t)
     bind_push_type(L, &s);
     lua_setfield(L, row, "tensor");
     if (!t->node || !t->trace || t->node->op == OP_input) return;
-    if (capture_holds(h->capture, t)) capture_break_path(L, h, row, t->node);
+    Recorder *r = tensor_recorder(h);
+    if (tensor_recorder_holds(r, t)) r->ops->break_path(L, r, row, t->node);
     put(L, row, "op", OPS[t->node->op].name);
     SrcPos at = base_src_pos(h->cx, t->node->src);
     if (!at.file) return;
@@ -52,32 +53,16 @@ static void put_tensor(lua_State *L, int row, Host *h, const Tensor *t)
 
 void tensor_break_remember(lua_State *L, Host *h)
 {
-    Capture *step = h->capture ? capture_step(h->capture) : NULL;
-    if (!step || step->broken) return;
-    lua_rawgetp(L, LUA_REGISTRYINDEX, step);
-    lua_pushvalue(L, -2);
-    lua_setfield(L, -2, "broken");
-    lua_pop(L, 1);
-    step->broken = true;
-}
-
-/* The step broke already; what runs of it since, handlers and closing variables, adds nothing. */
-static int again(lua_State *L, Host *h)
-{
-    lua_rawgetp(L, LUA_REGISTRYINDEX, capture_step(h->capture));
-    lua_getfield(L, -1, "broken");
-    bind_raising(L, h, SGL_OK);
-    return lua_error(L);
+    Recorder *r = tensor_recorder(h);
+    r->ops->break_end(L, r);
 }
 
 /* Begins a break: pushes its row. */
 static int begin(lua_State *L, Host *h, Break reason)
 {
-    Capture *step = h->capture ? capture_step(h->capture) : NULL;
-    if (step && step->watch.failed) /* what is new and what is old is not known */
-        return bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
+    Recorder *r = tensor_recorder(h);
     luaL_checkstack(L, LUA_MINSTACK, "a break");
-    if (step && step->broken) return again(L, h);
+    r->ops->break_begin(L, r);
     push_row(L, reason);
     return lua_gettop(L);
 }
@@ -107,7 +92,7 @@ static void make_error_here(lua_State *L, Host *h)
     make_error(L, h, at, at.file && at.file == bind_plain_name(ar.short_src) ? ar.source : NULL);
 }
 
-/* Raises the error object on the top; the capture ends with it. */
+/* Raises the error object on the top; the step ends with it. */
 static int raise(lua_State *L, Host *h)
 {
     tensor_break_remember(L, h);
@@ -152,7 +137,7 @@ int tensor_break_at(lua_State *L, Host *h, Break reason, const lua_Debug *ar, co
 void tensor_break_note(lua_State *L, Host *h, const Tensor *t, const char *what)
 {
     int top = lua_gettop(L);
-    if (h->capture || !h->surveying) return;
+    if (tensor_recording(h) || !room_of(h)->surveying) return;
     luaL_checkstack(L, LUA_MINSTACK, "a break");
     lua_rawgetp(L, LUA_REGISTRYINDEX, &SURVEY);
     push_row(L, BREAK_READ);
@@ -169,7 +154,7 @@ static int survey(lua_State *L)
 {
     Host *h = bind_of(L);
     lua_settop(L, 1);
-    h->surveying = lua_istable(L, 1);
+    room_of(h)->surveying = lua_istable(L, 1);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &SURVEY);
     lua_pushvalue(L, 1);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &SURVEY);
@@ -199,7 +184,7 @@ static int breaks(lua_State *L)
 /* core.segments() -> how many parts of pending operations were run */
 static int segments(lua_State *L)
 {
-    lua_pushinteger(L, bind_of(L)->segments);
+    lua_pushinteger(L, room_of(bind_of(L))->segments);
     return 1;
 }
 

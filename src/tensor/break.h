@@ -25,8 +25,4 @@ void tensor_break_note(lua_State *L, Host *h, const Tensor *t, const char *what)
  * user code caught it, ends with it. */
 void tensor_break_remember(lua_State *L, Host *h);
 
-/* break_path.c: puts what a node of the capture was made of into the table at `row`, as nodes. */
-void capture_break_path(lua_State *L, const Host *h, int row, const Node *to);
-
-extern const luaL_Reg TENSOR_BREAK[];
 #endif

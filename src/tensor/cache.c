@@ -9,7 +9,7 @@
 #include "exec/disk.h"
 #include "tensor/debug.h"
 #include "bind/events.h"
-#include "tensor/trace.h"
+#include "tensor/room.h"
 #include "ir/text.h"
 
 enum { REFAULTS_MAX = 8 }; /* that are no accident any more */
@@ -47,7 +47,7 @@ static CacheEntry *compile(Host *h, Graph *g, const Str *key)
     Program *p = tensor_compile(h, g);
     bytes += base_mem_stats().live;
     if (!p) return NULL;
-    return exec_cache_add_held(h->cache, key->at, key->n, p, bytes, base_clock() - start);
+    return exec_cache_add_held(room_of(h)->cache, key->at, key->n, p, bytes, base_clock() - start);
 }
 
 CacheEntry *tensor_cache_captured(Host *h, const CacheRecipe *r)
@@ -55,12 +55,12 @@ CacheEntry *tensor_cache_captured(Host *h, const CacheRecipe *r)
     Str key = {0};
     double start = base_clock();
     captured_key(h, r, &key);
-    CacheEntry *e = key.failed ? NULL : exec_cache_hold(h->cache, key.at, key.n);
+    CacheEntry *e = key.failed ? NULL : exec_cache_hold(room_of(h)->cache, key.at, key.n);
     if (key.failed) base_fail(h->cx, SGL_ENOMEM, "out of memory for the key of a program");
     if (!e && !key.failed) {
         e = compile(h, r->graph(r), &key);
     } else {
-        Program *p = e ? exec_cache_program(h->cache, e) : NULL;
+        Program *p = e ? exec_cache_program(room_of(h)->cache, e) : NULL;
         if (p) exec_compile_found(p, (base_clock() - start) * 1e3);
     }
     base_str_free(&key);
@@ -70,15 +70,16 @@ CacheEntry *tensor_cache_captured(Host *h, const CacheRecipe *r)
 /* A limit that is too low would be a silent slow path. */
 static void warn_of_refaults(lua_State *L, Host *h)
 {
-    if (h->cache_warned || exec_cache_stats(h->cache).refaults < REFAULTS_MAX) return;
-    h->cache_warned = true;
+    if (room_of(h)->cache_warned || exec_cache_stats(room_of(h)->cache).refaults < REFAULTS_MAX)
+        return;
+    room_of(h)->cache_warned = true;
     lua_warning(L, "sgl: programs are compiled again and again, because they do not fit into", 1);
     lua_warning(L, " cache_size_limit together; sgl.cache.stats().advice says what would do", 0);
 }
 
 Program *tensor_cache_ready(lua_State *L, Host *h, CacheEntry *e)
 {
-    Program *p = exec_cache_program(h->cache, e);
+    Program *p = exec_cache_program(room_of(h)->cache, e);
     if (p) return p;
     double start = base_clock();
     int64_t before = base_mem_stats().live;
@@ -86,7 +87,8 @@ Program *tensor_cache_ready(lua_State *L, Host *h, CacheEntry *e)
     Graph *copy = tensor_copy_whole(exec_cache_graph(e));
     p = copy ? tensor_compile(h, copy) : NULL;
     if (!p) bind_throw(L, h);
-    exec_cache_refill(h->cache, e, p, base_mem_stats().live - before, base_clock() - start);
+    exec_cache_refill(room_of(h)->cache, e, p, base_mem_stats().live - before,
+                      base_clock() - start);
     warn_of_refaults(L, h);
     return p;
 }
@@ -135,7 +137,7 @@ static void push_disk(lua_State *L, Ctx *cx)
 static int stats(lua_State *L)
 {
     const Host *h = bind_of(L);
-    CacheStats s = exec_cache_stats(h->cache);
+    CacheStats s = exec_cache_stats(room_of(h)->cache);
     lua_newtable(L);
     set_integer(L, "hits", s.hits);
     set_integer(L, "misses", s.misses);
@@ -156,7 +158,7 @@ static int stats(lua_State *L)
 static int clear(lua_State *L)
 {
     Host *h = bind_of(L);
-    exec_cache_clear(h->cache);
+    exec_cache_clear(room_of(h)->cache);
     if (lua_toboolean(L, 1)) exec_disk_trim(h->cx, 0);
     bind_events_flush(L, h);
     return 0;

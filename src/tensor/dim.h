@@ -6,13 +6,11 @@
 #ifndef SGL_TENSOR_DIM_H
 #define SGL_TENSOR_DIM_H
 #include "exec/cache.h"
-#include "tensor/trace.h"
+#include "tensor/tensor.h"
 
 void tensor_push_size(lua_State *L, Dim d);          /* an integer, or the userdata */
 Dim tensor_dim_at(lua_State *L, int arg);            /* DIM_FAIL: not a symbolic size */
-/* Item i of the list at arg: true and a symbolic size, or false and an integer of any sign. */
-bool tensor_check_size(lua_State *L, int arg, int i, const char *what, Dim *out);
-void tensor_dim_class(lua_State *L);                 /* pushes the metatable */
+extern const char TENSOR_DIM_CLASS[];
 
 /* a <order> b + add: what a capture decided about sizes that their ranges leave open, by those of
  * its example. A program serves a call only if every guard has the same result for its sizes. */

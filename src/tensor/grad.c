@@ -1,89 +1,9 @@
 /* grad.c: gradients and composite regions of recorded operations.
  */
-#include <string.h>
-#include "capture/capture.h"
-#include "capture/history.h"
-#include "tensor/trace.h"
+#include "tensor/args.h"
+#include "tensor/room.h"
 #include "ir/build.h"
 #include "ir/grad.h"
-
-static bool is_among(const Node *n, int count, Node *const *nodes)
-{
-    for (int i = 0; i < count; i++)
-        if (nodes[i] == n) return true;
-    return false;
-}
-
-/* Does loss read a tensor, not one of wrt, whose history was dropped? */
-static bool reads_cut(lua_State *L, const Node *loss, int n, Node *const *wrt)
-{
-    const Graph *g = loss->graph;
-    uint8_t *mark = bind_scratch(L, g->nodes.n, 1);
-    bool found = false;
-    ir_reachable(g, 1, (Node *const[]){(Node *)loss}, mark);
-    for (int i = 0; i < g->inputs.n; i++) {
-        const GraphInput *in = &g->inputs.at[i];
-        found |= mark[in->node->id] && !strcmp(in->name, TRACE_CUT) && !is_among(in->node, n, wrt);
-    }
-    lua_pop(L, 1);
-    return found;
-}
-
-/* A gradient would be too small if loss depends on a tensor of the list at 2 also through
- * operations that are no longer recorded. So refuse where that may be. */
-static void check_cut(lua_State *L, Host *h, const Node *loss, int n, Node *const *wrt)
-{
-    bool old = false;
-    if (h->capture || !h->last_cut) return;
-    for (int i = 0; i < n; i++) {
-        lua_rawgeti(L, 2, i + 1);
-        old |= tensor_at(L, h, -1)->id < h->last_cut;
-        lua_pop(L, 1);
-    }
-    if (old && reads_cut(L, loss, n, wrt))
-        bind_raise(L, SGL_EGRAD,
-                   "compile the step, or keep numbers (loss:item()) instead of tensors",
-                   "grad: too many operations were recorded, the oldest are gone");
-}
-
-/* A constant made in a capture is one node with all equal constants: its gradient would be theirs
- * too. */
-static void check_wrt(lua_State *L, Host *h, const Node *n, int i)
-{
-    if (!h->capture || n->nin || n->op == OP_input) return;
-    bind_raise(L, SGL_EGRAD, "make the tensor outside the step, or pass it as an argument",
-               "grad: tensor %d is a constant made inside the captured step", i + 1);
-}
-
-/* What a block computed of a tensor after it assigned that is computed of another node than the one
- * that the tensor stands for behind the block: refused where the loss may depend on it so. */
-static void check_changes(lua_State *L, const Capture *c, const Node *loss, int n, Node **wrt)
-{
-    if (!c || !c->changes.n) return;
-    const Graph *g = c->trace.graph;
-    uint8_t *mark = bind_scratch(L, (size_t)g->nodes.n, 1);
-    mark[loss->id] = 1;
-    ir_grad_reach(g, mark);
-    for (int i = 0; i < c->changes.n; i++) {
-        const BlockChange *b = &c->changes.at[i];
-        bool read = false;
-        for (int k = b->from; k < b->to; k++) read |= mark[c->given.at[k]->id];
-        for (int k = 0; k < n && read; k++)
-            if (wrt[k] == b->changed)
-                bind_raise(L, SGL_EGRAD, "take the gradient in that function, or by its result",
-                           "grad: tensor %d was assigned in a function given to sgl.cond, scan or "
-                           "loop, and the loss depends on what that returned",
-                           k + 1);
-    }
-    lua_pop(L, 1);
-}
-
-/* The node of the tensor at arg, in the capture c if there is one. */
-static Node *node_of(lua_State *L, Host *h, Capture *c, int arg)
-{
-    Tensor *t = tensor_check(L, h, arg, "grad");
-    return c ? capture_node_in(L, h, c, arg, t) : tensor_node(L, h, arg, "grad");
-}
 
 /* Gradients by wrt, and by past[i] (NULL: none) what tensor i was before it became a leaf: a loss
  * recorded before then reads that. wrt has room for n more. Each is a node of its own, which only
@@ -106,6 +26,14 @@ static int gradients(Graph *g, Node *loss, int n, Node **wrt, Node *const *past,
     return status;
 }
 
+/* The node in r of the tensor at arg. */
+static Node *node_at(lua_State *L, Recorder *r, int arg)
+{
+    Node *n = r->ops->node(L, r, arg, tensor_check(L, r->host, arg, "grad"));
+    if (!n) bind_throw(L, r->host);
+    return n;
+}
+
 /* core.grad(loss, list) -> list */
 static int grad(lua_State *L)
 {
@@ -122,24 +50,17 @@ static int grad(lua_State *L)
         lua_rawseti(L, list, i + 1);
     }
     Trace *tr = tensor_trace(L, h);
-    Capture *c = capture_grad_home(L, h);
-    if (c && c != h->capture) {
-        c->trace.graph->src = tr->graph->src;
-        tr = &c->trace;
-    }
-    Node *loss = node_of(L, h, c, 1);
+    Recorder *r = tensor_recorder(h), *home = r->ops->grad_home(L, r);
+    home->trace->graph->src = tr->graph->src;
+    tr = home->trace;
+    Node *loss = node_at(L, home, 1);
     for (int i = 0; i < n; i++) {
         lua_rawgeti(L, 2, i + 1);
-        wrt[i] = node_of(L, h, c, lua_gettop(L));
-        check_wrt(L, h, wrt[i], i);
-        if (!c) past[i] = tensor_trace_past(tr, tensor_at(L, h, -1));
+        wrt[i] = node_at(L, home, lua_gettop(L));
+        past[i] = tensor_trace_past(tr, tensor_at(L, h, -1));
         lua_pop(L, 1);
     }
-    check_cut(L, h, loss, n, wrt);
-    check_changes(L, c ? c : h->capture, loss, n, wrt);
-    capture_history_check(L, h, c, loss);
-    capture_grad_check(L, c, loss, n, wrt);
-    capture_carry_note(L, h, c, loss);
+    home->ops->grad_check(L, home, loss, n, wrt);
     if (gradients(tr->graph, loss, n, wrt, past, dx) < 0) return bind_throw(L, h);
     for (int i = 0; i < n; i++) {
         lua_rawgeti(L, list, i + 1);
@@ -161,7 +82,7 @@ static void region_end(Host *h, Open *o, Node *out)
 {
     Trace *tr = o->trace;
     o->trace = NULL;
-    bool there = tr && (tr == h->pending || (h->capture && tr == &h->capture->trace));
+    bool there = tr && (tr == room_of(h)->pending.trace || tr == tensor_recorder(h)->trace);
     if (!there || tr->graph != o->graph) return;
     tr->pins--;
     ir_region_end(tr->graph, o->number, out);

@@ -51,9 +51,10 @@ static int graph_text(lua_State *L)
     return bind_text_push(L, s);
 }
 
-/* g:show(kernels?), and tostring */
+/* g:show(kernels?), g:show(stage), and tostring */
 static int graph_show(lua_State *L)
 {
+    if (lua_type(L, 2) == LUA_TSTRING) return tensor_graph_stage(L);
     const GraphBox *b = tensor_graph_check(L);
     int kernels = (int)luaL_optinteger(L, 2, b->kernels);
     Str *s = bind_text(L);
@@ -220,7 +221,7 @@ static int graph_pass(lua_State *L)
     GraphBox *b = tensor_graph_new(L, h);
     Graph *copy = tensor_copy_whole(g);
     PassTimes times = {0};
-    Schedule *s = copy ? pass_run(copy, name, &times, NULL, NULL) : NULL;
+    Schedule *s = copy ? pass_run(copy, NULL, name, &times, NULL, NULL) : NULL;
     if (!s) return bind_throw(L, h);
     b->graph = tensor_copy_whole(s->graph);
     pass_schedule_free(s);

@@ -3,10 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "exec/program.h"
+#include "tensor/args.h"
 #include "tensor/debug.h"
 #include "bind/events.h"
 #include "ir/bind.h"
 #include "tensor/graph.h"
+#include "tensor/room.h"
 #include "ir/eval.h"
 
 /* Arrays of the reference interpreter, freed by Lua also when an error passes through. */
@@ -99,7 +101,8 @@ static Arrays *input_arrays(lua_State *L, Host *h, const Graph *g)
         check_input(L, g, i, s);
         if (ir_ref_alloc(&a->at[i], s->dtype, s->rank, s->dims) < 0)
             bind_raise(L, SGL_ENOMEM, NULL, "eval: out of memory");
-        for (int64_t e = 0; e < s->count; e++) a->at[i].at[e] = ir_dtype_load(s->dtype, s->data, e);
+        const void *at = tensor_host(L, h, s);
+        for (int64_t e = 0; e < s->count; e++) a->at[i].at[e] = ir_dtype_load(s->dtype, at, e);
     }
     return a;
 }
@@ -107,7 +110,7 @@ static Arrays *input_arrays(lua_State *L, Host *h, const Graph *g)
 static void push_array(lua_State *L, Host *h, const RefArray *a)
 {
     Storage *s = tensor_make(L, h, DT_f64, a->rank, a->dims)->storage;
-    if (s->bytes) memcpy(s->data, a->at, s->bytes);
+    dev_storage_write(s, a->at);
 }
 
 /* The nodes whose values are wanted: those named in the list at 3, or the outputs. With these all
@@ -181,9 +184,10 @@ static Storage **run_inputs(lua_State *L, Host *h, const Graph *g)
     for (int i = 0; i < g->inputs.n; i++) in[i] = list[i]->storage;
     for (int i = 0; i < g->assigns.n; i++) {
         int k = g->assigns.at[i].input;
-        const Storage *old = in[k];
-        in[k] = tensor_make(L, h, old->dtype, old->rank, old->dims)->storage;
-        if (old->bytes) memcpy(in[k]->data, old->data, old->bytes);
+        Tensor *own = tensor_new(L, h);
+        tensor_set(own, dev_storage_copy(h->cx, in[k]));
+        in[k] = own->storage;
+        if (!in[k]) bind_throw(L, h);
     }
     return in;
 }
@@ -203,7 +207,7 @@ static int graph_run(lua_State *L)
         lua_rawseti(L, -2, i + 1);
     }
     base_err_clear(&h->cx->err);
-    h->running = L;
+    room_of(h)->running = L;
     Graph *copy = tensor_copy_whole(g);
     once->program = copy ? tensor_compile(h, copy) : NULL;
     if (!once->program || exec_run(once->program, in, out) < 0) return bind_throw(L, h);
@@ -214,6 +218,23 @@ static int graph_run(lua_State *L)
     }
     bind_events_flush(L, h);
     return 1;
+}
+
+/* g:show(stage) -> the text of a stage of the program that the graph compiles to */
+int tensor_graph_stage(lua_State *L)
+{
+    static const char *const STAGES[] = {EXEC_STAGES, NULL};
+    Host *h = bind_of(L);
+    const Graph *g = tensor_graph_check(L)->graph;
+    const char *stage = STAGES[luaL_checkoption(L, 2, NULL, STAGES)];
+    Once *once = once_new(L);
+    Str *text = bind_text(L);
+    base_err_clear(&h->cx->err);
+    Graph *copy = tensor_copy_whole(g);
+    once->program = copy ? tensor_compile(h, copy) : NULL;
+    if (!once->program) return bind_throw(L, h);
+    exec_program_print(once->program, stage, text);
+    return bind_text_push(L, text);
 }
 
 /* g:bind(sizes) -> the graph with these sizes, by name, for its symbolic ones */

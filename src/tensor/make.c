@@ -9,6 +9,7 @@
 #include "tensor/args.h"
 #include "tensor/number.h"
 #include "tensor/ops.h"
+#include "tensor/room.h"
 #include "ir/build.h"
 
 /* Where a walk is: indices of the tables it is in. */
@@ -17,7 +18,8 @@ typedef struct Walk {
     Shape shape; /* dims found by the first walk */
     int class;   /* highest class of a value so far */
     int64_t at[OP_MAX_RANK];
-    Storage *to;  /* second walk */
+    Dtype dtype;  /* second walk: of the tensor, */
+    void *data;   /* whose elements go here */
     int64_t next; /* element to be stored */
 } Walk;
 
@@ -101,20 +103,20 @@ static void unfit(Walk *w, int depth)
     const char *value = luaL_tolstring(w->L, -1, NULL);
     bind_raise(w->L, SGL_EARG, "give the dtype: sgl.tensor(v, { dtype = \"i64\" }), or \"f32\"",
                "tensor: value%s is %s, which does not fit into %s", place(w, depth), value,
-               DTYPES[w->to->dtype].name);
+               DTYPES[w->dtype].name);
 }
 
 static void store_integer(Walk *w, int depth)
 {
     lua_Integer v = lua_tointeger(w->L, -1);
-    Dtype t = w->to->dtype;
+    Dtype t = w->dtype;
     if (t == DT_i64) {
-        ((int64_t *)w->to->data)[w->next++] = v;
+        ((int64_t *)w->data)[w->next++] = v;
         return;
     }
     int64_t k = w->next++;
-    ir_dtype_store(t, w->to->data, k, (double)v);
-    if (DTYPES[t].class != CLASS_INT || (double)v == ir_dtype_load(t, w->to->data, k)) return;
+    ir_dtype_store(t, w->data, k, (double)v);
+    if (DTYPES[t].class != CLASS_INT || (double)v == ir_dtype_load(t, w->data, k)) return;
     unfit(w, depth);
 }
 
@@ -123,9 +125,9 @@ static void store_float(Walk *w, int depth)
 {
     double v = lua_tonumber(w->L, -1);
     int64_t k = w->next++;
-    ir_dtype_store(w->to->dtype, w->to->data, k, v);
-    if (DTYPES[w->to->dtype].class != CLASS_INT) return;
-    if (!(fabs(v - ir_dtype_load(w->to->dtype, w->to->data, k)) < 1)) unfit(w, depth);
+    ir_dtype_store(w->dtype, w->data, k, v);
+    if (DTYPES[w->dtype].class != CLASS_INT) return;
+    if (!(fabs(v - ir_dtype_load(w->dtype, w->data, k)) < 1)) unfit(w, depth);
 }
 
 static void fill(Walk *w, int depth)
@@ -141,7 +143,7 @@ static void fill(Walk *w, int depth)
     } else if (lua_isinteger(w->L, -1)) {
         store_integer(w, depth);
     } else if (lua_isboolean(w->L, -1)) {
-        ir_dtype_store(w->to->dtype, w->to->data, w->next++, lua_toboolean(w->L, -1));
+        ir_dtype_store(w->dtype, w->data, w->next++, lua_toboolean(w->L, -1));
     } else {
         store_float(w, depth);
     }
@@ -175,7 +177,7 @@ static int make_number(lua_State *L, Host *h, const Tensor *number)
 static int push_data(lua_State *L, Host *h)
 {
     int data = lua_gettop(L);
-    if (!h->capture) return 1;
+    if (!tensor_recording(h)) return 1;
     Trace *tr = tensor_trace(L, h);
     Node *n = tensor_node(L, h, data, "tensor");
     push_node(L, h, tr, ir_reshape(n, n->rank, n->dims));
@@ -197,7 +199,8 @@ static int make_tensor(lua_State *L)
     measure(&w, 0, true);
     Dtype dtype = bind_check_dtype(L, 2, class_dtype(w.class ? w.class : CLASS_FLOAT));
     Tensor *t = tensor_make(L, h, dtype, w.shape.rank, w.shape.dims);
-    w.to = t->storage;
+    w.dtype = dtype;
+    w.data = dev_storage_edit(t->storage);
     lua_pushvalue(L, 1);
     fill(&w, 0);
     lua_pop(L, 1);
@@ -214,8 +217,8 @@ static int make_copy(lua_State *L, Host *h, Dtype dtype, int rank, const int64_t
         return bind_raise(L, SGL_ESHAPE, NULL, "from_bytes: %s needs %I bytes, got %I",
                           lua_tostring(L, -1), (lua_Integer)t->storage->bytes, (lua_Integer)n);
     }
-    if (n) memcpy(t->storage->data, bytes, n);
-    unsigned char *flags = t->storage->data;
+    unsigned char *flags = dev_storage_edit(t->storage);
+    if (n) memcpy(flags, bytes, n);
     for (size_t i = 0; dtype == DT_bool && i < n; i++) flags[i] = flags[i] != 0;
     return push_data(L, h);
 }
@@ -236,9 +239,10 @@ static int make_from_bytes(lua_State *L)
 static void fill_same(Storage *s, double value)
 {
     size_t size = DTYPES[s->dtype].bytes, done = size;
+    char *at = dev_storage_edit(s);
     if (!s->count) return;
-    ir_dtype_store(s->dtype, s->data, 0, value);
-    for (char *at = s->data; done < s->bytes; done *= 2)
+    ir_dtype_store(s->dtype, at, 0, value);
+    for (; done < s->bytes; done *= 2)
         memcpy(at + done, at, done < s->bytes - done ? done : s->bytes - done);
 }
 
@@ -271,7 +275,7 @@ static int make_full(lua_State *L)
         return bind_raise(L, SGL_EARG, NULL, "full: the value must be a number, got %s",
                           bind_kind(L, 2));
     double v = lua_isboolean(L, 2) ? lua_toboolean(L, 2) : lua_tonumber(L, 2);
-    if (!h->capture && DTYPES[dtype].class == CLASS_FLOAT) {
+    if (!tensor_recording(h) && DTYPES[dtype].class == CLASS_FLOAT) {
         fill_same(tensor_make(L, h, dtype, rank, dims)->storage, v);
         return 1;
     }

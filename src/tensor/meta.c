@@ -5,10 +5,10 @@
  * metatable of shapes.
  */
 #include <string.h>
-#include "capture/capture.h"
 #include "tensor/args.h"
 #include "tensor/number.h"
 #include "tensor/ops.h"
+#include "tensor/room.h"
 #include "ir/build.h"
 
 enum { METHODS = lua_upvalueindex(2) };
@@ -181,20 +181,6 @@ static Node *assigned_node(lua_State *L, Host *h, Trace *tr, const Shape *to)
     return v;
 }
 
-/* Outside a capture, the value known: t is a leaf, or on the node, with its history. */
-static void give_known(Tensor *t, Trace *tr, Node *v, bool leaf)
-{
-    Storage *known = leaf ? tensor_trace_value(tr, v) : NULL;
-    if (known) {
-        tensor_set(t, dev_storage_ref(known));
-        return;
-    }
-    tensor_bind(t, tr, v);
-    t->id = tensor_id();
-    t->leaf = leaf;
-    t->cut = false;
-}
-
 /* Gives the tensor at 1 the value at 2. A leaf has no history, whether it is computed yet or not:
  * so gradients do not depend on when that happens. */
 static int give(lua_State *L, bool leaf)
@@ -205,10 +191,10 @@ static int give(lua_State *L, bool leaf)
     Shape to = tensor_shape(t);
     Trace *tr = tensor_trace(L, h);
     Node *v = assigned_node(L, h, tr, &to);
-    bool known = !h->capture && tensor_trace_value(tr, v);
+    bool known = tensor_trace_value(tr, v);
     if (leaf && !known && DTYPES[v->dtype].class == CLASS_FLOAT) v = ir_detach(v);
-    if (!v || (h->capture && !capture_assign(L, h, 1, t, v))) return bind_throw(L, h);
-    if (!h->capture) give_known(t, tr, v, leaf);
+    Recorder *r = tensor_recorder(h);
+    if (!v || r->ops->assign(L, r, 1, t, v, leaf) < 0) return bind_throw(L, h);
     lua_settop(L, 1);
     return 1;
 }
@@ -250,12 +236,12 @@ void tensor_push_methods(lua_State *L) { lua_rawgetp(L, LUA_REGISTRYINDEX, &METH
 
 void tensor_class(lua_State *L, Host *h)
 {
-    static const luaL_Reg *const LISTS[] = {METHODS_HERE, TENSOR_METHODS, TENSOR_READ_METHODS};
+    static const luaL_Reg *const LISTS[] = {METHODS_HERE, TENSOR_READ_METHODS};
     bind_class(L, "sgl.tensor", TENSOR_META, LISTS, sizeof LISTS / sizeof *LISTS);
     int meta = lua_gettop(L);
     static const ClassKind KIND = {kind_of};
     bind_class_kind(L, &KIND);
-    h->tensor_meta = lua_topointer(L, meta);
+    room_of(h)->meta = lua_topointer(L, meta);
     lua_getfield(L, meta, "__index");
     lua_pushvalue(L, -1);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &METHODS_KEY);

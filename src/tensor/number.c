@@ -2,17 +2,16 @@
  *
  * Lua adds integers as integers, which wrap, and everything else as doubles; so i64 and f64 nodes
  * do. Where the two differ it matters whether an argument is an integer: the capture is classed.
- * Holds: an input is f64, which holds the integer arguments of a classed program (program.c sees
+ * Holds: an input is f64, which holds the integer arguments of a classed program (capture/ sees
  *        to it); a computed integer may be any. Through f64 a number becomes a narrower
  *        float, as a constant does: each is rounded from a double.
  */
 #include <math.h>
 #include <string.h>
 #include "tensor/break.h"
-#include "capture/capture.h"
 #include "tensor/dim.h"
 #include "tensor/number.h"
-#include "tensor/ops.h"
+#include "tensor/recorder.h"
 #include "ir/build.h"
 
 /* What Lua computes of integers in integers. */
@@ -33,9 +32,16 @@ const char *tensor_number_kind(const Tensor *t)
                                               : "a number computed of inputs of the step";
 }
 
+/* It matters which numbers among the arguments are integers. */
+static void depend_on_types(const Host *h)
+{
+    Assumed *assumed = tensor_recorder(h)->assumed;
+    if (assumed) assumed->classed = true;
+}
+
 int tensor_number_class(Host *h, const Tensor *t)
 {
-    if (h->capture && !t->known) capture_step(h->capture)->classed = true;
+    if (!t->known) depend_on_types(h);
     return t->weak == WEAK_INT ? CLASS_INT : CLASS_FLOAT;
 }
 
@@ -48,7 +54,7 @@ void tensor_number_refuse(lua_State *L, Host *h, int arg, const char *what)
 void tensor_number_of_size(lua_State *L, Host *h, int arg)
 {
     Dim size = tensor_dim_at(L, arg);
-    if (size == DIM_FAIL || !h->capture) return;
+    if (size == DIM_FAIL || !tensor_recording(h)) return;
     Tensor *t = tensor_new(L, h);
     Trace *tr = tensor_trace(L, h);
     Node *n = ir_size(tr->graph, DT_i64, size);
@@ -61,36 +67,6 @@ void tensor_number_of_size(lua_State *L, Host *h, int arg)
 
 /* ---- into tensors */
 
-/* In a capture, or a block, the same number in the same dtype is checked once. */
-static bool is_checked(lua_State *L, Capture *c, const Node *n, Dtype to)
-{
-    uint64_t known = 0, bit = UINT64_C(1) << to;
-    base_map_get(&c->fits, (uintptr_t)n, &known);
-    if (!(known & bit) && !base_map_set(&c->fits, (uintptr_t)n, known | bit))
-        bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
-    return known & bit;
-}
-
-/* The number at `arg`, whose node is n, must be at least the one and below the other at each run.
- * An argument is seen to before a run, but not in a block, which may not run. */
-static void must_be(lua_State *L, Host *h, int arg, Node *n, NumberCheck must)
-{
-    Capture *c = h->capture;
-    const CapturedArg *given = capture_argument(c, tensor_number_at(L, h, arg));
-    if (given && !c->outer) {
-        must.arg = (int)(given - c->args);
-        must.text = base_intern(&h->cx->names, must.text, strlen(must.text));
-        if (!must.text || !vec_push(&c->checks, must))
-            bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
-        return;
-    }
-    Node *fits = ir_logical_and(ir_ge(n, ir_const_like(n, must.least)),
-                                ir_lt(n, ir_const_like(n, must.limit)));
-    if (!capture_effect_assert(h, fits, luaL_gsub(L, must.text, "{}", "a number of the step")))
-        bind_throw(L, h);
-    lua_pop(L, 1);
-}
-
 void tensor_number_check(lua_State *L, const NumberCheck *must)
 {
     double value = lua_tonumber(L, -1);
@@ -102,13 +78,13 @@ void tensor_number_check(lua_State *L, const NumberCheck *must)
 /* An integer must come out as it is, a float lose no more than its fraction. */
 static void check_fits(lua_State *L, Host *h, const char *what, int arg, Node *n, Dtype to)
 {
-    if (is_checked(L, h->capture, n, to)) return;
     double least = ir_dtype_round(to, -INFINITY), most = ir_dtype_round(to, INFINITY);
     NumberCheck must = {.least = least, .limit = most + 1};
     if (n->dtype == DT_f64 && to != DT_i64) must.least = nextafter(least - 1, 0);
     if (to == DT_i64) must.limit = nextafter(most, INFINITY);
     must.text = lua_pushfstring(L, "%s: {} does not fit into %s", what, DTYPES[to].name);
-    must_be(L, h, arg, n, must);
+    Recorder *r = tensor_recorder(h);
+    r->ops->require(L, r, arg, n, (int)to, &must);
     lua_pop(L, 1);
 }
 
@@ -151,13 +127,12 @@ static Numbers look(lua_State *L, Host *h, Op op)
         real |= !whole && (!t || t->known);
     }
     is.known |= real;
-    if (!is.known) capture_step(h->capture)->classed = true;
+    if (!is.known) depend_on_types(h);
     return is;
 }
 
-static Node *operand(lua_State *L, Host *h, Op op, int arg, bool whole)
+static Node *operand(lua_State *L, Host *h, Graph *g, Op op, int arg, bool whole)
 {
-    Graph *g = h->capture->trace.graph;
     Dtype t = whole ? DT_i64 : DT_f64;
     Dim size = tensor_dim_at(L, arg);
     if (size != DIM_FAIL) return ir_size(g, t, size);
@@ -175,7 +150,7 @@ static void check_divisor(lua_State *L, Host *h, Op op)
     if (size != DIM_FAIL) ir_dim_range(h->cx, size, &least, &most);
     if (least > 0 || (lua_type(L, 2) == LUA_TNUMBER && lua_tointeger(L, 2) != 0)) return;
     tensor_break(L, h, BREAK_NUMBER, NULL, "'%s' of integers, where 0 is an error of Lua",
-               op == OP_mod ? "%" : "//");
+                 op == OP_mod ? "%" : "//");
 }
 
 /* Lua takes a text for the number that it shows. */
@@ -196,7 +171,7 @@ void tensor_number_operator(lua_State *L, Host *h, Op op)
     Numbers is = look(L, h, op);
     if (is.whole) check_divisor(L, h, op);
     Node *in[2] = {NULL, NULL};
-    for (int i = 0; i < OPS[op].inputs; i++) in[i] = operand(L, h, op, i + 1, is.whole);
+    for (int i = 0; i < OPS[op].inputs; i++) in[i] = operand(L, h, tr->graph, op, i + 1, is.whole);
     Node *made = ir_elementwise(tr->graph, op, OPS[op].inputs, in);
     if (!made) bind_throw(L, h);
     tensor_bind(out, tr, made);
@@ -240,10 +215,11 @@ static int number_within(lua_State *L)
     Host *h = bind_of(L);
     tensor_trace(L, h);
     Node *n = ir_cast(tensor_node(L, h, 1, "within"), DT_f64);
-    must_be(L, h, 1, n,
-            (NumberCheck){.least = luaL_checknumber(L, 2),
-                          .limit = luaL_checknumber(L, 3),
-                          .text = luaL_checkstring(L, 4)});
+    NumberCheck must = {.least = luaL_checknumber(L, 2),
+                        .limit = luaL_checknumber(L, 3),
+                        .text = luaL_checkstring(L, 4)};
+    Recorder *r = tensor_recorder(h);
+    r->ops->require(L, r, 1, n, -1, &must);
     return 0;
 }
 

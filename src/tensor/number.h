@@ -5,7 +5,15 @@
  */
 #ifndef SGL_TENSOR_NUMBER_H
 #define SGL_TENSOR_NUMBER_H
-#include "capture/capture.h"
+#include "tensor/tensor.h"
+
+/* A number must be at least the one and below the other at each run; {} in the text stands for its
+ * value. `arg`: its number among the arguments, where it is one. */
+typedef struct NumberCheck {
+    int arg;
+    double least, limit;
+    const char *text;
+} NumberCheck;
 
 const Tensor *tensor_number_at(lua_State *L, Host *h, int arg); /* NULL: not such a number */
 const char *tensor_number_kind(const Tensor *t);                /* in words, for messages */
@@ -23,6 +31,4 @@ void tensor_number_refuse(lua_State *L, Host *h, int arg, const char *what);
 
 /* Raises if the number on the top of the stack, the value of an argument, is not as it must be. */
 void tensor_number_check(lua_State *L, const NumberCheck *must);
-
-extern const luaL_Reg TENSOR_NUMBER[];
 #endif

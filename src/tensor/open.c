@@ -1,29 +1,29 @@
 /* open.c: what this room adds to sgl.core, and what it keeps for a Lua state.
  */
-#include "exec/cache.h"
-#include "tensor/break.h"
 #include "tensor/debug.h"
-#include "tensor/dim.h"
-#include "tensor/number.h"
-#include "tensor/walk.h"
-
-typedef struct TensorRoom {
-    int none;
-} TensorRoom;
+#include "tensor/room.h"
 
 static void room_close(Host *h, void *state)
 {
-    (void)state;
-    tensor_trace_drop(h);
-    tensor_walk_free(h);
-    exec_cache_free(h->cache);
+    TensorRoom *room = state;
+    tensor_pending_drop(h);
+    tensor_walk_free(room->walk);
+    tensor_job_free(room->job);
+    exec_cache_free(room->cache);
 }
+
+void tensor_runs(lua_State *L, Host *h) { room_of(h)->running = L; }
+
+lua_State *tensor_running(const Host *h) { return room_of(h)->running; }
+
+Cache *tensor_programs(const Host *h) { return room_of(h)->cache; }
 
 static void open_room(lua_State *L, Host *h)
 {
-    bind_room(L, h, ROOM_TENSOR, sizeof(TensorRoom), room_close);
-    if (!h->cache) h->cache = exec_cache_new(h->cx);
-    if (!h->cache || tensor_debug_watch(h) < 0)
+    TensorRoom *room = bind_room(L, h, ROOM_TENSOR, sizeof *room, room_close);
+    tensor_pending_open(h);
+    if (!room->cache) room->cache = exec_cache_new(h->cx);
+    if (!room->cache || tensor_debug_watch(h) < 0)
         bind_raise(L, SGL_ENOMEM, NULL, "out of memory for the engine");
 }
 

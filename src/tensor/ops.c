@@ -6,12 +6,11 @@
  * tensor, and an operator what Lua gives.
  */
 #include <math.h>
-#include "capture/capture.h"
 #include "tensor/args.h"
 #include "tensor/dim.h"
 #include "tensor/number.h"
 #include "tensor/ops.h"
-#include "tensor/trace.h"
+#include "tensor/room.h"
 #include "ir/build.h"
 
 enum { MAX_OPERANDS = 3 };
@@ -55,7 +54,7 @@ static Node *size_operand(lua_State *L, Host *h, Trace *tr, const char *what, in
     bool fits = DTYPES[to].class == CLASS_FLOAT || to == DT_i64 ||
                 ((double)least >= ir_dtype_round(to, -INFINITY) &&
                  (double)most <= ir_dtype_round(to, INFINITY));
-    if (fits || !h->capture) return ir_size(tr->graph, to, size);
+    if (fits || !tensor_recording(h)) return ir_size(tr->graph, to, size);
     tensor_number_of_size(L, h, arg);
     return tensor_number_cast(L, h, what, arg, to);
 }
@@ -129,7 +128,7 @@ void tensor_elementwise(lua_State *L, Host *h, Op op)
 
 void tensor_operator(lua_State *L, Host *h, Op op)
 {
-    bool strong = !h->capture;
+    bool strong = !tensor_recording(h);
     for (int arg = 1; arg <= OPS[op].inputs; arg++) {
         const Tensor *t = tensor_at(L, h, arg);
         strong |= t && !t->weak;

@@ -9,111 +9,159 @@
  */
 #include "base/clock.h"
 #include "exec/cache.h"
-#include "tensor/break.h"
-#include "capture/capture.h"
 #include "tensor/debug.h"
-#include "tensor/trace.h"
+#include "tensor/room.h"
 
-typedef VEC(int64_t) Words;
+/* A node of the part that runs. */
+typedef struct Part {
+    Node *node;
+    bool input;  /* its value is known: it is read, and what it was made of is not */
+    bool wanted; /* its value becomes an output */
+} Part;
 
-typedef struct Job {
+/* What a run of pending operations needs, kept for the next one: it costs what the part is worth,
+ * however long the trace is. */
+struct Job {
     Trace *trace;
-    Graph *graph;
-    uint8_t *mark;   /* by node id: COPY_* */
-    bool *wanted;    /* by node id */
-    int32_t *number; /* by node id: position in the part */
-    Words key;
+    VEC(int32_t) place; /* by node id, may be shorter: position in the part + 1; between jobs 0 */
+    VEC(Part) part;
+    VEC(int64_t) key;
     VEC(Storage *) in; /* borrowed from the trace */
     VEC(Node *) outs;
-    Storage **out;
-} Job;
+    VEC(Storage *) out;
+};
 
 static int no_memory(Ctx *cx)
 {
     return base_fail(cx, SGL_ENOMEM, "out of memory for running %s", "pending operations");
 }
 
-static int job_init(Job *j, Trace *tr)
+void tensor_job_free(Job *j)
 {
-    size_t n = (size_t)tr->graph->nodes.n;
-    *j = (Job){.trace = tr, .graph = tr->graph};
-    j->mark = base_mem_zero(n, sizeof *j->mark);
-    j->wanted = base_mem_zero(n, sizeof *j->wanted);
-    j->number = base_mem_zero(n, sizeof *j->number);
-    return j->mark && j->wanted && j->number ? SGL_OK : no_memory(tr->graph->cx);
-}
-
-static void job_free(Job *j)
-{
-    base_mem_free(j->mark);
-    base_mem_free(j->wanted);
-    base_mem_free(j->number);
+    if (!j) return;
+    vec_free(&j->place);
+    vec_free(&j->part);
     vec_free(&j->key);
     vec_free(&j->in);
     vec_free(&j->outs);
-    base_mem_free(j->out);
+    vec_free(&j->out);
+    base_mem_free(j);
 }
 
-/* Marks what the handles need. Their values are wanted, and the values of other handles on nodes
- * that will run, but for those that cost nothing to make again: constants. */
-static void job_mark(Job *j, int n, Tensor *const *list)
+static bool part_add(Job *j, Node *n)
 {
+    if (j->place.at[n->id]) return true;
+    j->place.at[n->id] = 1;
+    Part p = {.node = n, .input = tensor_trace_value(j->trace, n) != NULL};
+    if (vec_push(&j->part, p)) return true;
+    j->place.at[n->id] = 0;
+    return false;
+}
+
+/* Puts the part into the order of ids. Where it is large, going through the ids is cheaper. */
+static void part_sort(Job *j)
+{
+    enum { FEW = 32 };
+    Part *at = j->part.at;
+    int n = j->part.n, k = 0;
+    uint32_t least = UINT32_MAX;
     for (int i = 0; i < n; i++) {
-        if (!list[i]->node || list[i]->storage) continue;
-        j->mark[list[i]->node->id] = COPY_NODE;
-        j->wanted[list[i]->node->id] = true;
+        Part p = at[i];
+        if (p.node->id < least) least = p.node->id;
+        for (k = i; n <= FEW && k > 0 && at[k - 1].node->id > p.node->id; k--) at[k] = at[k - 1];
+        if (n <= FEW) at[k] = p;
     }
-    tensor_copy_mark(j->graph, j->trace, j->mark);
-    const Tensor *ring = &j->trace->handles;
-    for (const Tensor *t = ring->next; t != ring; t = t->next)
-        if (j->mark[t->node->id] == COPY_NODE && t->node->nin) j->wanted[t->node->id] = true;
+    const Graph *g = j->trace->graph;
+    k = n <= FEW ? n : 0;
+    for (uint32_t id = least; k < n; id++) {
+        Node *node = g->nodes.at[id];
+        if (j->place.at[id])
+            at[k++] = (Part){.node = node, .input = tensor_trace_value(j->trace, node) != NULL};
+    }
+    for (int i = 0; i < n; i++) j->place.at[at[i].node->id] = i + 1;
 }
 
-static bool key_words(Words *key, int n, const int64_t *words)
+/* Collects what the handles need. Their values are wanted, and the values of other handles on nodes
+ * that will run, but for those that cost nothing to make again: constants. */
+static bool part_collect(Job *j, int n, Tensor *const *list)
 {
+    int ids = j->trace->graph->nodes.n;
+    if (!vec_reserve(&j->place, ids)) return false;
+    while (j->place.n < ids) j->place.at[j->place.n++] = 0;
     for (int i = 0; i < n; i++)
-        if (!vec_push(key, words[i])) return false;
+        if (list[i]->node && !list[i]->storage && !part_add(j, list[i]->node)) return false;
+    for (int i = 0; i < j->part.n; i++) {
+        const Part *p = &j->part.at[i];
+        Node *node = p->node;
+        for (int k = 0; !p->input && k < node->nin; k++) {
+            if (!part_add(j, node->in[k])) return false;
+            p = &j->part.at[i];
+        }
+    }
+    part_sort(j);
+    for (int i = 0; i < n; i++)
+        if (list[i]->node && !list[i]->storage)
+            j->part.at[j->place.at[list[i]->node->id] - 1].wanted = true;
+    const Tensor *ring = &j->trace->handles;
+    for (const Tensor *t = ring->prev; t != ring && !t->storage; t = t->prev) {
+        int32_t place = j->place.at[t->node->id];
+        if (place && t->node->nin) j->part.at[place - 1].wanted = true;
+    }
     return true;
 }
 
-static bool key_node(Job *j, const Node *n)
+/* ---- its key, its graph, its program */
+
+static bool key_words(Job *j, int n, const int64_t *words)
 {
-    if (j->mark[n->id] == COPY_INPUT) {
+    if (!vec_reserve(&j->key, j->key.n + n)) return false;
+    for (int i = 0; i < n; i++) j->key.at[j->key.n++] = words[i];
+    return true;
+}
+
+static bool key_node(Job *j, const Part *p)
+{
+    const Node *n = p->node;
+    if (p->input) {
         int64_t head[] = {-1, n->dtype, n->rank};
-        return key_words(&j->key, 3, head) && key_words(&j->key, n->rank, n->dims) &&
+        return key_words(j, 3, head) && key_words(j, n->rank, n->dims) &&
                vec_push(&j->in, tensor_trace_value(j->trace, n));
     }
-    int64_t head[] = {n->op, j->wanted[n->id], n->nin, n->nattr,
+    int64_t head[] = {n->op, p->wanted, n->nin, n->nattr,
                       ir_op(n)->family == FAM_index ? n->src : 0};
-    if (!key_words(&j->key, 5, head) || !key_words(&j->key, n->nattr, n->attr)) return false;
+    if (!key_words(j, 5, head) || !key_words(j, n->nattr, n->attr)) return false;
     for (int i = 0; i < n->nin; i++)
-        if (!vec_push(&j->key, j->number[n->in[i]->id])) return false;
-    return !j->wanted[n->id] || vec_push(&j->outs, j->graph->nodes.at[n->id]);
+        if (!vec_push(&j->key, j->place.at[n->in[i]->id] - 1)) return false;
+    return !p->wanted || vec_push(&j->outs, p->node);
 }
 
-static int job_key(Job *j, Ctx *cx)
+static bool job_key(Job *j, const Ctx *cx)
 {
     for (int k = 0; k < KNOB_COUNT; k++)
-        if (KNOBS[k].key && !vec_push(&j->key, cx->knobs.value[k])) return no_memory(cx);
-    int32_t number = 0;
-    for (int id = 0; id < j->graph->nodes.n; id++) {
-        if (!j->mark[id]) continue;
-        j->number[id] = number++;
-        if (!key_node(j, j->graph->nodes.at[id])) return no_memory(cx);
-    }
-    j->out = base_mem_zero(j->outs.n, sizeof *j->out);
-    return j->out ? SGL_OK : no_memory(cx);
+        if (KNOBS[k].key && !vec_push(&j->key, cx->knobs.value[k])) return false;
+    for (int i = 0; i < j->part.n; i++)
+        if (!key_node(j, &j->part.at[i])) return false;
+    return vec_reserve(&j->out, j->outs.n);
 }
 
+/* The part as a graph of its own. */
 static Graph *job_graph(Job *j, Ctx *cx)
 {
+    const Graph *from = j->trace->graph;
+    size_t n = (size_t)from->nodes.n;
     Graph *g = ir_graph_new(cx);
-    Node **made = base_mem_zero(j->graph->nodes.n, sizeof *made);
-    int status = !g ? cx->err.code : made ? tensor_copy(j->graph, j->mark, g, made) : no_memory(cx);
+    uint8_t *mark = base_mem_zero(n, sizeof *mark);
+    Node **made = base_mem_zero(n, sizeof *made);
+    int status = g ? SGL_OK : cx->err.code;
+    if (g && (!mark || !made)) status = no_memory(cx);
+    for (int i = 0; status == SGL_OK && i < j->part.n; i++)
+        mark[j->part.at[i].node->id] = j->part.at[i].input ? COPY_INPUT : COPY_NODE;
+    if (status == SGL_OK) status = tensor_copy(from, mark, g, made);
     for (int i = 0; i < j->outs.n && status == SGL_OK; i++)
         status = ir_output(g, made[j->outs.at[i]->id], NULL);
     base_mem_free(made);
-    if (status == SGL_OK || !g) return g;
+    base_mem_free(mark);
+    if (status == SGL_OK) return g;
     ir_graph_free(g);
     return NULL;
 }
@@ -121,7 +169,7 @@ static Graph *job_graph(Job *j, Ctx *cx)
 static Program *job_program(Job *j, Host *h)
 {
     size_t size = (size_t)j->key.n * sizeof *j->key.at;
-    Program *p = exec_cache_find(h->cache, j->key.at, size);
+    Program *p = exec_cache_find(room_of(h)->cache, j->key.at, size);
     if (p) return p;
     double start = base_clock();
     int64_t before = base_mem_stats().live;
@@ -129,76 +177,81 @@ static Program *job_program(Job *j, Host *h)
     p = g ? tensor_compile(h, g) : NULL;
     int64_t bytes = base_mem_stats().live - before;
     double seconds = base_clock() - start;
-    if (!p || exec_cache_add(h->cache, j->key.at, size, p, bytes, seconds) < 0) return NULL;
+    if (!p || exec_cache_add(room_of(h)->cache, j->key.at, size, p, bytes, seconds) < 0)
+        return NULL;
     return p;
+}
+
+/* ---- running it */
+
+/* Handle t, whose node was computed, gets the value: an assigned one becomes a leaf. */
+static bool take_value(Trace *tr, Tensor *t, Storage *s)
+{
+    uint64_t node = t->node->id;
+    if (!t->leaf) {
+        tensor_computed(t, s);
+        return true;
+    }
+    tensor_set(t, dev_storage_ref(s));
+    return base_map_set(&tr->past, t->id, node);
 }
 
 /* Takes the references in out. */
 static int job_store(Job *j)
 {
+    Ctx *cx = j->trace->graph->cx;
     int status = SGL_OK;
     for (int i = 0; i < j->outs.n; i++) {
-        if (status == SGL_OK) status = tensor_trace_store(j->trace, j->outs.at[i], j->out[i]);
-        dev_storage_unref(j->out[i]);
+        if (status == SGL_OK) status = tensor_trace_store(j->trace, j->outs.at[i], j->out.at[i]);
+        dev_storage_unref(j->out.at[i]);
     }
     if (status < 0) return status;
     Tensor *ring = &j->trace->handles;
-    for (Tensor *t = ring->next, *next; t != ring; t = next) {
-        next = t->next;
-        if (t->storage) continue;
+    for (Tensor *t = ring->prev, *before; t != ring && !t->storage; t = before) {
+        before = t->prev;
         Storage *s = tensor_trace_value(j->trace, t->node);
-        if (!s) continue;
-        if (!t->leaf) {
-            t->storage = dev_storage_ref(s);
-            continue;
-        }
-        uint64_t node = t->node->id;
-        tensor_set(t, dev_storage_ref(s));
-        if (!base_map_set(&j->trace->past, t->id, node)) status = no_memory(j->graph->cx);
+        if (s && !take_value(j->trace, t, s)) status = no_memory(cx);
     }
     if (status < 0) return status;
-    j->trace->fresh = j->graph->nodes.n;
+    j->trace->fresh = j->trace->graph->nodes.n;
     return SGL_OK;
+}
+
+/* Finds the part and its key; the places are cleared for the next job. */
+static int job_begin(Job *j, Host *h, int n, Tensor *const *list)
+{
+    j->trace = room_of(h)->pending.trace;
+    j->part.n = j->key.n = j->in.n = j->outs.n = 0;
+    bool ok = part_collect(j, n, list) && job_key(j, h->cx);
+    for (int i = 0; i < j->part.n; i++) j->place.at[j->part.at[i].node->id] = 0;
+    return ok ? SGL_OK : no_memory(h->cx);
 }
 
 static int job_run(Job *j, Host *h, int n, Tensor *const *list)
 {
-    job_mark(j, n, list);
-    int status = job_key(j, h->cx);
+    int status = job_begin(j, h, n, list);
     if (status < 0 || !j->outs.n) return status;
     Program *p = job_program(j, h);
     if (!p) return h->cx->err.code;
-    h->segments++;
-    exec_cache_run_begin(h->cache);
-    status = exec_run(p, j->in.at, j->out);
-    exec_cache_run_end(h->cache);
+    room_of(h)->segments++;
+    exec_cache_run_begin(room_of(h)->cache);
+    status = exec_run(p, j->in.at, j->out.at);
+    exec_cache_run_end(room_of(h)->cache);
     return status < 0 ? status : job_store(j);
 }
 
+/* What a run calls may come back here: then it finds no job, and makes one. */
 int tensor_realize(Host *h, int n, Tensor *const *list)
 {
     bool needed = false;
     for (int i = 0; i < n; i++) needed |= list[i]->node && !list[i]->storage;
     if (!needed) return SGL_OK;
-    Job j;
-    int status = job_init(&j, h->pending);
-    if (status == SGL_OK) status = job_run(&j, h, n, list);
-    job_free(&j);
+    TensorRoom *room = room_of(h);
+    Job *j = room->job ? room->job : base_mem_zero(1, sizeof *j);
+    if (!j) return no_memory(h->cx);
+    room->job = NULL;
+    int status = job_run(j, h, n, list);
+    tensor_job_free(room->job);
+    room->job = j;
     return status;
-}
-
-Storage *tensor_value(lua_State *L, Host *h, int arg, const char *what)
-{
-    Tensor *t = tensor_check(L, h, arg, what);
-    if (h->capture && capture_changed(h->capture, t))
-        tensor_break(L, h, BREAK_READ, t, "%s", what);
-    if (!t->storage) {
-        if (h->capture && t->trace != h->pending) tensor_break(L, h, BREAK_READ, t, "%s", what);
-        tensor_break_note(L, h, t, what);
-        base_err_clear(&h->cx->err);
-        if (tensor_realize(h, 1, &t) < 0) bind_throw(L, h);
-        tensor_hint_memory(L, h);
-    }
-    if (h->capture) capture_read(L, h->capture, arg, t);
-    return t->storage;
 }

@@ -7,9 +7,10 @@
  *        draws: in its functions the seed is a key drawn with that, and step i of a scan or loop
  *        counts from i * RNG_STEP (control.c does the same in a capture).
  */
-#include "capture/capture.h"
 #include "tensor/args.h"
 #include "tensor/ops.h"
+#include "tensor/rng.h"
+#include "tensor/room.h"
 #include "ir/build.h"
 #include "ir/philox.h"
 
@@ -19,22 +20,13 @@ Storage *tensor_rng_next(Host *h, int draws)
 {
     Storage *s = dev_storage_new(h->cx, DT_i64, 1, (const int64_t[]){2});
     if (!s) return NULL;
-    int64_t *state = s->data;
-    state[0] = h->rng_seed;
-    state[1] = h->rng_counter;
-    h->rng_counter += draws;
+    TensorRoom *room = room_of(h);
+    dev_storage_write(s, (const int64_t[]){room->rng_seed, room->rng_counter});
+    room->rng_counter += draws;
     return s;
 }
 
-/* A new leaf with the next state. */
-static Node *pending_rng(Host *h)
-{
-    Storage *s = tensor_rng_next(h, 1);
-    Node *n = s ? ir_input(h->pending->graph, INPUT_STATE, NULL, DT_i64, 1, s->dims) : NULL;
-    if (n && tensor_trace_store(h->pending, n, s) < 0) n = NULL;
-    dev_storage_unref(s);
-    return n;
-}
+void tensor_rng_skip(Host *h, int draws) { room_of(h)->rng_counter += draws; }
 
 /* core.rand(shape, words) -> words tensors */
 static int draw(lua_State *L)
@@ -47,8 +39,9 @@ static int draw(lua_State *L)
     lua_settop(L, 2);
     for (int w = 0; w < words; w++) tensor_new(L, h);
     Trace *tr = tensor_trace(L, h);
-    Node *state = h->capture ? capture_rng(h->capture) : pending_rng(h);
-    int number = h->capture ? capture_draw(h->capture) : 0;
+    int number;
+    Recorder *r = tensor_recorder(h);
+    Node *state = r->ops->draw(r, &number);
     for (int w = 0; w < words; w++) {
         Node *made = ir_rand(state, rank, dims, number, w);
         if (!made) return bind_throw(L, h);
@@ -59,7 +52,7 @@ static int draw(lua_State *L)
 
 static void refuse_capture(lua_State *L, Host *h, const char *what)
 {
-    if (h->capture)
+    if (tensor_recording(h))
         bind_raise(L, SGL_ESTATE, "call it before the step", "%s: not inside sgl.compile", what);
 }
 
@@ -69,8 +62,8 @@ static int seed(lua_State *L)
     Host *h = bind_of(L);
     refuse_capture(L, h, "seed");
     int exact;
-    h->rng_seed = lua_tointegerx(L, 1, &exact);
-    h->rng_counter = 0;
+    room_of(h)->rng_seed = lua_tointegerx(L, 1, &exact);
+    room_of(h)->rng_counter = 0;
     if (exact) return 0;
     return bind_raise(L, SGL_EARG, NULL, "seed: an integer is needed, got %s", bind_kind(L, 1));
 }
@@ -82,11 +75,11 @@ static int rng(lua_State *L)
     if (lua_gettop(L)) {
         refuse_capture(L, h, "rng");
         lua_Integer s = luaL_checkinteger(L, 1), counter = luaL_checkinteger(L, 2);
-        h->rng_seed = s;
-        h->rng_counter = counter;
+        room_of(h)->rng_seed = s;
+        room_of(h)->rng_counter = counter;
     }
-    lua_pushinteger(L, h->rng_seed);
-    lua_pushinteger(L, h->rng_counter);
+    lua_pushinteger(L, room_of(h)->rng_seed);
+    lua_pushinteger(L, room_of(h)->rng_counter);
     return 2;
 }
 
@@ -101,8 +94,8 @@ static int scope_close(lua_State *L)
 {
     Host *h = lua_touserdata(L, lua_upvalueindex(1));
     const Scope *s = lua_touserdata(L, 1);
-    h->rng_seed = s->seed;
-    h->rng_counter = s->counter;
+    room_of(h)->rng_seed = s->seed;
+    room_of(h)->rng_counter = s->counter;
     return 0;
 }
 
@@ -114,13 +107,13 @@ static int rng_scope(lua_State *L)
     Host *h = bind_of(L);
     uint32_t w[PHILOX_WORDS];
     Scope *s = lua_newuserdatauv(L, sizeof *s, 0);
-    philox_element(h->rng_seed, h->rng_counter, 0, 0, w);
-    *s = (Scope){.seed = h->rng_seed, .counter = h->rng_counter + 1};
+    philox_element(room_of(h)->rng_seed, room_of(h)->rng_counter, 0, 0, w);
+    *s = (Scope){.seed = room_of(h)->rng_seed, .counter = room_of(h)->rng_counter + 1};
     s->key = (int64_t)(w[0] >> 8) << 24 | (int64_t)(w[1] >> 8);
     bind_class(L, "sgl.rng_scope", SCOPE_META, NULL, 0);
     lua_setmetatable(L, -2);
-    h->rng_seed = s->key;
-    h->rng_counter = 0;
+    room_of(h)->rng_seed = s->key;
+    room_of(h)->rng_counter = 0;
     return 1;
 }
 
@@ -129,8 +122,8 @@ static int rng_step(lua_State *L)
 {
     Host *h = bind_of(L);
     const Scope *s = luaL_checkudata(L, 1, "sgl.rng_scope");
-    h->rng_seed = s->key;
-    h->rng_counter = luaL_checkinteger(L, 2) * RNG_STEP;
+    room_of(h)->rng_seed = s->key;
+    room_of(h)->rng_counter = luaL_checkinteger(L, 2) * RNG_STEP;
     return 0;
 }
 

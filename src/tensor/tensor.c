@@ -5,11 +5,8 @@
  */
 #include <limits.h>
 #include <string.h>
-#include "capture/capture.h"
-#include "tensor/args.h"
-#include "tensor/origin.h"
-#include "tensor/tensor.h"
-#include "tensor/trace.h"
+#include "tensor/grad_origin.h"
+#include "tensor/room.h"
 
 enum {
     HINT_BYTES = 1 << 18, /* smaller amounts wait until they add up */
@@ -31,6 +28,15 @@ static void drop_origin(Tensor *t)
     t->origin = NULL;
 }
 
+/* Puts t into the ring of its trace: computed handles are before those that are pending. */
+static void enter_ring(Tensor *t)
+{
+    Tensor *ring = &t->trace->handles;
+    t->prev = t->storage ? ring : ring->prev;
+    t->next = t->prev->next;
+    t->prev->next = t->next->prev = t;
+}
+
 void tensor_bind(Tensor *t, Trace *tr, Node *n)
 {
     Storage *known = tensor_trace_value(tr, n);
@@ -41,9 +47,15 @@ void tensor_bind(Tensor *t, Trace *tr, Node *n)
     t->storage = known;
     t->trace = tr;
     t->node = n;
-    t->prev = tr->handles.prev;
-    t->next = &tr->handles;
-    t->prev->next = t->next->prev = t;
+    enter_ring(t);
+}
+
+void tensor_computed(Tensor *t, Storage *s)
+{
+    t->storage = dev_storage_ref(s);
+    t->prev->next = t->next;
+    t->next->prev = t->prev;
+    enter_ring(t);
 }
 
 uint64_t tensor_id(void)
@@ -105,57 +117,9 @@ Tensor *tensor_at(lua_State *L, Host *h, int arg)
 {
     void *at = lua_touserdata(L, arg);
     if (!at || !lua_getmetatable(L, arg)) return NULL;
-    bool is = lua_topointer(L, -1) == h->tensor_meta;
+    bool is = lua_topointer(L, -1) == room_of(h)->meta;
     lua_pop(L, 1);
     return is ? at : NULL;
-}
-
-static void check_alive(lua_State *L, const Tensor *t, const char *what)
-{
-    if (t->life == TENSOR_CLOSED)
-        bind_raise(L, SGL_ECLOSED, NULL, "%s: the tensor is closed", what);
-    if (t->life == TENSOR_ESCAPED)
-        bind_raise(L, SGL_ESTATE,
-                   "return the tensor from the step, or assign it to a tensor made outside",
-                   "%s: the tensor belongs to a captured step that is over", what);
-}
-
-Tensor *tensor_check(lua_State *L, Host *h, int arg, const char *what)
-{
-    Tensor *t = tensor_or_number(L, h, arg, what);
-    if (t->weak)
-        bind_raise(L, SGL_EARG, "sgl.tensor(n) makes a tensor of it",
-                   "%s: a tensor is needed, got %s", what, bind_kind(L, arg));
-    return t;
-}
-
-Tensor *tensor_or_number(lua_State *L, Host *h, int arg, const char *what)
-{
-    Tensor *t = tensor_at(L, h, arg);
-    if (t) {
-        check_alive(L, t, what);
-        return t;
-    }
-    const char *got = bind_kind(L, arg);
-    const char *hint = arg == 1 ? tensor_colon_hint(L) : NULL;
-    bind_raise(L, SGL_EARG, hint, "%s: a tensor is needed, got %s", what, got);
-    return NULL;
-}
-
-Tensor **tensor_list(lua_State *L, Host *h, int arg, const char *what, int *n)
-{
-    *n = bind_check_list(L, arg, what);
-    Tensor **list = bind_scratch(L, *n, sizeof *list);
-    for (int i = 0; i < *n; i++) {
-        lua_rawgeti(L, arg, i + 1);
-        list[i] = tensor_at(L, h, -1);
-        if (!list[i])
-            bind_raise(L, SGL_EARG, NULL, "%s: element %d must be a tensor, got %s", what, i + 1,
-                       bind_kind(L, -1));
-        check_alive(L, list[i], what);
-        lua_pop(L, 1);
-    }
-    return list;
 }
 
 Shape tensor_shape(const Tensor *t)
@@ -171,15 +135,16 @@ Shape tensor_shape(const Tensor *t)
  * program with large tensors no more than one with small ones. */
 void tensor_hint_memory(lua_State *L, Host *h)
 {
-    int64_t live = dev_storage_live_bytes(), grown = live - h->hinted;
-    if (grown < 0) h->hinted = live;
+    TensorRoom *room = room_of(h);
+    int64_t live = dev_storage_live_bytes(), grown = live - room->hinted;
+    if (grown < 0) room->hinted = live;
     if (grown < HINT_BYTES) return;
-    h->hinted = live;
+    room->hinted = live;
     if (!lua_gc(L, LUA_GCISRUNNING)) return;
     int64_t all = live / 1024 > ALLOWED_KB ? live / 1024 : ALLOWED_KB;
     int64_t share = grown / 1024 * lua_gc(L, LUA_GCCOUNT) / all;
     lua_gc(L, LUA_GCSTEP, share < INT_MAX ? (int)share + 1 : INT_MAX);
-    h->hinted = dev_storage_live_bytes();
+    room->hinted = dev_storage_live_bytes();
 }
 
 static int tensor_gc(lua_State *L)
@@ -190,24 +155,8 @@ static int tensor_gc(lua_State *L)
     return 0;
 }
 
-/* t:close(), once; leaving the scope of a <close> variable may follow. */
-static int tensor_close(lua_State *L)
-{
-    Host *h = bind_of(L);
-    const Tensor *t = tensor_check(L, h, 1, "close");
-    if (h->capture && !capture_made(h->capture, t))
-        return bind_raise(L, SGL_ESTATE, "close it after the step",
-                          "close: not inside sgl.compile, where the tensor was before");
-    return tensor_gc(L);
-}
-
 const luaL_Reg TENSOR_META[] = {
     {"__gc", tensor_gc},
     {"__close", tensor_gc},
-    {NULL, NULL},
-};
-
-const luaL_Reg TENSOR_METHODS[] = {
-    {"close", tensor_close},
     {NULL, NULL},
 };

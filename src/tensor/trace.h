@@ -1,6 +1,6 @@
 /* trace.h: recording: a graph, the handles on its nodes, and the values known so far.
  *
- * Outside captures there is one trace, Host.pending. Values that were computed stay beside
+ * Outside steps there is one trace, the pending one. Values that were computed stay beside
  * their nodes, so that gradients still see how a value came about. What no handle needs is dropped
  * by compaction, which copies the rest into a new graph; it happens only in tensor_trace and where
  * a script asks for memory, when no C function holds a node.
@@ -37,18 +37,34 @@ struct Trace {
 
 int tensor_trace_init(Trace *tr, Ctx *cx);
 void tensor_trace_end(Trace *tr);                  /* handles on it are left without a node */
-void tensor_trace_drop(Host *h);                   /* ends the pending one */
-void tensor_trace_idle(Host *h);                   /* the same if no handle is on it */
-void tensor_trace_compact(Host *h);                /* keeps what handles need; without memory for
-                                                    the copy nothing changes */
-Storage *tensor_trace_value(const Trace *tr, const Node *n);            /* NULL: not computed */
+/* Moves all that handles of `old` need to `new`, which is empty. false: no memory for it, and
+ * nothing has moved; it is not worth another try before `old` has doubled. */
+bool tensor_trace_move(Trace *old, Trace *new);
+int64_t tensor_trace_weight(const Trace *tr);      /* in bytes: of values, and for each node */
+/* The input that stands for t, which is on no trace; a new one at first. NULL: the error is set. */
+Node *tensor_trace_leaf(Trace *tr, const Tensor *t);
+int tensor_trace_store(Trace *tr, const Node *n, Storage *s);           /* refers to s */
+/* The leaves' origins forget tensors that are gone, all but `live` (NULL: not known). */
+void tensor_trace_prune(Trace *tr, const Map *live);
+void tensor_trace_forget(Trace *tr);               /* the ids that were asked for */
+
+/* NULL: not computed. */
+static inline Storage *tensor_trace_value(const Trace *tr, const Node *n)
+{
+    return (int)n->id < tr->value.n ? tr->value.at[n->id] : NULL;
+}
+
 /* The operation that computed the leaf, if the trace still has it: what was recorded before then
  * reads this and not the leaf's input. NULL: there is none. */
-Node *tensor_trace_past(const Trace *tr, const Tensor *t);
-int tensor_trace_store(Trace *tr, const Node *n, Storage *s);           /* refers to s */
+static inline Node *tensor_trace_past(const Trace *tr, const Tensor *t)
+{
+    uint64_t id;
+    return !t->trace && base_map_get(&tr->past, t->id, &id) ? tr->graph->nodes.at[id] : NULL;
+}
 
-Trace *tensor_trace(lua_State *L, Host *h);        /* where to record, at the user's position */
-Node *tensor_node(lua_State *L, Host *h, int arg, const char *what);  /* of the tensor at arg */
+/* recorder.c: where to record now, at the user's position; the node there of the tensor at arg. */
+Trace *tensor_trace(lua_State *L, Host *h);
+Node *tensor_node(lua_State *L, Host *h, int arg, const char *what);
 
 /* copy.c. Marks by node id say what becomes of a node in the copy. */
 enum { COPY_NO, COPY_NODE, COPY_INPUT };

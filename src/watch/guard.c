@@ -2,34 +2,33 @@
  *
  * Holds: a value is compared as its type and 64 bits, strings by address first. The anchor, the
  *        userdata's value, is a list of all objects; a slot of it is known by the address.
- *        Guards are sorted by container, so each container is fetched once. Histories come last,
+ *        Guards are sorted by container, so each container is fetched once. Conditions come last,
  *        in numbers too.
  */
 #include <stdlib.h>
 #include <string.h>
-#include "watch/guard.h"
-#include "capture/history.h"
-#include "tensor/tensor.h"
+#include "watch/room.h"
 
 typedef struct Value {
     int type;
     uint64_t bits;
 } Value;
 
-typedef struct Guard {
+/* A guarded place. */
+typedef struct Guarded {
     uint8_t kind;
     bool slow;          /* a field of an object with a version */
     int container, key; /* slots of the anchor; the key of an upvalue is its number */
     int value_slot;
     Value value;
-} Guard;
+} Guarded;
 
 struct Guards {
     Host *host;
     Map slot_of; /* address of a container: slot; dropped when done */
     Map known;   /* hash of a place: guard + 1; dropped when done */
-    VEC(Guard) fast, slow;
-    VEC(History *) histories;
+    VEC(Guarded) fast, slow;
+    VEC(Condition *) conditions;
     int slots;
     uint64_t version; /* of all objects when the slow ones were last found to hold */
     uint64_t rules;   /* the host's when the capture began */
@@ -46,8 +45,8 @@ static int guards_gc(lua_State *L)
     base_map_free(&g->known);
     vec_free(&g->fast);
     vec_free(&g->slow);
-    for (int i = 0; i < g->histories.n; i++) capture_history_free(g->histories.at[i]);
-    vec_free(&g->histories);
+    for (int i = 0; i < g->conditions.n; i++) g->conditions.at[i]->ops->free(g->conditions.at[i]);
+    vec_free(&g->conditions);
     lua_pushnil(L); /* the anchor, if the capture failed before it was on */
     lua_rawsetp(L, LUA_REGISTRYINDEX, g);
     return 0;
@@ -118,7 +117,7 @@ void watch_guard_add(lua_State *L, Guards *g, GuardKind kind, int at, const void
     luaL_checkstack(L, LUA_MINSTACK, "guards");
     lua_rawgetp(L, LUA_REGISTRYINDEX, g);
     int anchor = lua_gettop(L);
-    Guard q = {.kind = (uint8_t)kind, .slow = slow, .value = value_at(L, value)};
+    Guarded q = {.kind = (uint8_t)kind, .slow = slow, .value = value_at(L, value)};
     q.container = container_slot(L, g, anchor, at);
     lua_pushvalue(L, key);
     q.key = kind == GUARD_UPVALUE ? (int)lua_tointeger(L, key) : slot_new(L, g, anchor);
@@ -143,27 +142,26 @@ void watch_guard_values(lua_State *L, Guards *g, int at)
     watch_guard_add(L, g, GUARD_VALUES, at, NULL, false);
 }
 
-int watch_guards_count(const Guards *g) { return g->fast.n + g->slow.n; }
+static int count(const Guards *g) { return g->fast.n + g->slow.n; }
 
-bool watch_guards_history(Guards *g, History *r) { return vec_push(&g->histories, r); }
-
-History *watch_guards_history_at(const Guards *g, int i)
+bool watch_guards_condition(lua_State *L, Guards *g, Condition *c)
 {
-    return i < g->histories.n ? g->histories.at[i] : NULL;
-}
-
-int watch_guards_anchor(lua_State *L, Guards *g)
-{
+    if (!vec_push(&g->conditions, c)) return false;
     lua_rawgetp(L, LUA_REGISTRYINDEX, g);
     lua_insert(L, -2);
-    int slot = slot_new(L, g, lua_absindex(L, -2));
+    c->slot = slot_new(L, g, lua_absindex(L, -2));
     lua_pop(L, 1);
-    return slot;
+    return true;
+}
+
+Condition *watch_guards_condition_at(const Guards *g, int i)
+{
+    return i < g->conditions.n ? g->conditions.at[i] : NULL;
 }
 
 static int by_container(const void *a, const void *b)
 {
-    const Guard *x = a, *y = b;
+    const Guarded *x = a, *y = b;
     if (x->container != y->container) return x->container < y->container ? -1 : 1;
     return x->value_slot < y->value_slot ? -1 : 1;
 }
@@ -171,7 +169,7 @@ static int by_container(const void *a, const void *b)
 Guards *watch_guards_new(lua_State *L, Host *h)
 {
     Guards *g = lua_newuserdatauv(L, sizeof *g, 1);
-    *g = (Guards){.host = h, .rules = h->rules};
+    *g = (Guards){.host = h, .rules = room_of(h)->rules};
     bind_class(L, CLASS, GUARDS_META, NULL, 0);
     lua_setmetatable(L, -2);
     lua_newtable(L);
@@ -191,7 +189,7 @@ static lua_Integer count_keys(lua_State *L, int t)
 }
 
 /* Pushes what is now at the guard's place; `container` holds the container. */
-static void push_now(lua_State *L, Host *h, const Guard *q, int anchor, int container)
+static void push_now(lua_State *L, Host *h, const Guarded *q, int anchor, int container)
 {
     switch ((GuardKind)q->kind) {
     case GUARD_FIELD:
@@ -216,7 +214,7 @@ static void push_now(lua_State *L, Host *h, const Guard *q, int anchor, int cont
 }
 
 /* Is the value on the top the guard's? */
-static bool is_same(lua_State *L, const Guard *q, int anchor)
+static bool is_same(lua_State *L, const Guarded *q, int anchor)
 {
     Value v = value_at(L, -1);
     if (v.type == q->value.type && v.bits == q->value.bits) return true;
@@ -228,11 +226,11 @@ static bool is_same(lua_State *L, const Guard *q, int anchor)
 }
 
 /* Index of the first guard of a list that fails, or -1. Stack: anchor, container. */
-static int first_failing(lua_State *L, Host *h, const Guard *list, int n, int anchor)
+static int first_failing(lua_State *L, Host *h, const Guarded *list, int n, int anchor)
 {
     int container = anchor + 1, fetched = 0;
     for (int i = 0; i < n; i++) {
-        const Guard *q = &list[i];
+        const Guarded *q = &list[i];
         if (q->container != fetched) {
             lua_rawgeti(L, anchor, q->container);
             lua_replace(L, container);
@@ -299,41 +297,49 @@ static int guards_settle(lua_State *L)
     return 0;
 }
 
-/* Index of the first history that is another for a call with the arguments at 2, or -1. */
-static int other_history(lua_State *L, const Guards *g)
+/* Index of the first condition that fails for a call with the arguments in a list, or -1. */
+static int failing_condition(lua_State *L, const Guards *g, int args)
 {
-    for (int i = 0; i < g->histories.n; i++)
-        if (!capture_history_holds(L, g->host, g->histories.at[i], 2)) return i;
+    for (int i = 0; i < g->conditions.n; i++)
+        if (!g->conditions.at[i]->ops->holds(L, g->host, g->conditions.at[i], args)) return i;
     return -1;
 }
 
-/* core.guards_check(guards, arguments) -> nil, or the number of the first guard that fails. The
- * version counts writes to all objects that have their fields behind; while it stands still, none
- * changed. */
-static int guards_check(lua_State *L)
+/* The version counts writes to all objects that have their fields behind; while it stands still,
+ * none changed. */
+int watch_guards_failing(lua_State *L, int guards, int args)
 {
-    Guards *g = lua_touserdata(L, 1);
-    lua_settop(L, 2);
-    lua_getiuservalue(L, 1, 1);
+    Guards *g = lua_touserdata(L, guards);
+    int top = lua_gettop(L);
+    lua_getiuservalue(L, guards, 1);
     lua_pushnil(L);
-    int failing = first_failing(L, g->host, g->fast.at, g->fast.n, 3);
+    int failing = first_failing(L, g->host, g->fast.at, g->fast.n, top + 1);
     if (failing < 0 && g->version != g->host->version) {
-        failing = first_failing(L, g->host, g->slow.at, g->slow.n, 3);
+        failing = first_failing(L, g->host, g->slow.at, g->slow.n, top + 1);
         if (failing < 0) g->version = g->host->version;
         else failing += g->fast.n;
     }
     if (failing < 0) {
-        failing = other_history(L, g);
-        if (failing < 0 && g->rules == g->host->rules) return 0;
-        failing = watch_guards_count(g) + (failing < 0 ? g->histories.n : failing);
+        failing = failing_condition(L, g, args);
+        if (failing < 0 && g->rules != room_of(g->host)->rules) failing = g->conditions.n;
+        if (failing >= 0) failing += count(g);
     }
-    lua_pushinteger(L, failing + 1);
-    return 1;
+    lua_settop(L, top);
+    return failing + 1;
+}
+
+/* core.guards_check(guards, arguments) -> nil, or the number of the first guard that fails. */
+static int guards_check(lua_State *L)
+{
+    lua_settop(L, 2);
+    int failing = watch_guards_failing(L, 1, 2);
+    if (failing) lua_pushinteger(L, failing);
+    return failing ? 1 : 0;
 }
 
 /* ---- explaining */
 
-static const Guard *guard_at(const Guards *g, int i)
+static const Guarded *guard_at(const Guards *g, int i)
 {
     return i < g->fast.n ? &g->fast.at[i] : &g->slow.at[i - g->fast.n];
 }
@@ -341,30 +347,30 @@ static const Guard *guard_at(const Guards *g, int i)
 static const char *const KIND_NAMES[] = {"field",     "upvalue", "length",
                                          "metatable", "keys",    "values"};
 
-/* Puts the histories behind the guards in the list at 3; the anchor is at 2. */
-static void list_histories(lua_State *L, const Guards *g)
+/* Puts the conditions behind the guards in the list at 3; the anchor is at 2. */
+static void list_conditions(lua_State *L, const Guards *g)
 {
-    for (int i = 0, n = watch_guards_count(g); i < g->histories.n; i++) {
-        lua_rawgeti(L, 2, capture_history_slot(g->histories.at[i]));
+    for (int i = 0, n = count(g); i < g->conditions.n; i++) {
+        const Condition *c = g->conditions.at[i];
+        lua_rawgeti(L, 2, c->slot);
         lua_newtable(L);
-        capture_history_put(L, g->host, g->histories.at[i], lua_gettop(L) - 1);
+        c->ops->put(L, g->host, c, lua_gettop(L) - 1);
         lua_rawseti(L, 3, n + i + 1);
         lua_pop(L, 1);
     }
 }
 
 /* core.guards_list(guards) -> list of { kind, container, key, name, value }; name is that of an
- * upvalue. A history is { kind, position, by, through }: the gradient at that position by one
- * tensor misses what another was before; each is a name or a tensor. The last is of the kind
- * "rules" and has nothing else. */
+ * upvalue. A condition is { kind, ... } as it says itself. The last is of the kind "rules" and has
+ * nothing else. */
 static int guards_list(lua_State *L)
 {
     const Guards *g = luaL_checkudata(L, 1, CLASS);
     lua_settop(L, 1);
     lua_getiuservalue(L, 1, 1);
-    lua_createtable(L, watch_guards_count(g), 0);
-    for (int i = 0; i < watch_guards_count(g); i++) {
-        const Guard *q = guard_at(g, i);
+    lua_createtable(L, count(g), 0);
+    for (int i = 0; i < count(g); i++) {
+        const Guarded *q = guard_at(g, i);
         lua_createtable(L, 0, 6);
         lua_pushstring(L, KIND_NAMES[q->kind]);
         lua_setfield(L, 4, "kind");
@@ -384,11 +390,11 @@ static int guards_list(lua_State *L)
         lua_setfield(L, 4, "value");
         lua_rawseti(L, 3, i + 1);
     }
-    list_histories(L, g);
+    list_conditions(L, g);
     lua_createtable(L, 0, 1);
     lua_pushliteral(L, "rules");
     lua_setfield(L, 4, "kind");
-    lua_rawseti(L, 3, watch_guards_count(g) + g->histories.n + 1);
+    lua_rawseti(L, 3, count(g) + g->conditions.n + 1);
     return 1;
 }
 
@@ -397,8 +403,8 @@ static int guards_now(lua_State *L)
 {
     const Guards *g = luaL_checkudata(L, 1, CLASS);
     int i = (int)luaL_checkinteger(L, 2) - 1;
-    luaL_argcheck(L, i >= 0 && i < watch_guards_count(g), 2, "no such guard");
-    const Guard *q = guard_at(g, i);
+    luaL_argcheck(L, i >= 0 && i < count(g), 2, "no such guard");
+    const Guarded *q = guard_at(g, i);
     lua_settop(L, 2);
     lua_getiuservalue(L, 1, 1);
     lua_rawgeti(L, 3, q->container);
@@ -407,7 +413,6 @@ static int guards_now(lua_State *L)
 }
 
 const luaL_Reg WATCH_GUARD[] = {
-    {"guards_check", guards_check},   {"guards_done", guards_done},
-    {"guards_settle", guards_settle}, {"guards_list", guards_list},
-    {"guards_now", guards_now},       {NULL, NULL},
+    {"guards_check", guards_check}, {"guards_done", guards_done}, {"guards_settle", guards_settle},
+    {"guards_list", guards_list},   {"guards_now", guards_now},   {NULL, NULL},
 };

@@ -18,7 +18,21 @@ typedef enum GuardKind {
 } GuardKind;
 
 typedef struct Guards Guards;
-typedef struct History History;
+
+/* A guard of another kind, which is asked at each call; it is a part of what the asking needs. */
+typedef struct Condition Condition;
+typedef struct ConditionOps {
+    /* Is the answer for a call with the arguments in the list at `leaves` that of the capture? */
+    bool (*holds)(lua_State *L, Host *h, Condition *c, int leaves);
+    /* Puts what it says into the table on the top; what it keeps stands at `kept`. */
+    void (*put)(lua_State *L, Host *h, const Condition *c, int kept);
+    void (*free)(Condition *c);
+} ConditionOps;
+
+struct Condition {
+    const ConditionOps *ops;
+    int slot; /* of what it keeps, among what the guards anchor */
+};
 
 Guards *watch_guards_new(lua_State *L, Host *h); /* pushes it */
 /* The values of a tensor, which stands at `at`. */
@@ -26,17 +40,16 @@ void watch_guard_values(lua_State *L, Guards *g, int at);
 /* Takes key and value from the top of the stack; `at` is the container. For an upvalue, `id` is
  * its identity, and the key is its number. */
 void watch_guard_add(lua_State *L, Guards *g, GuardKind kind, int at, const void *id, bool slow);
-int watch_guards_count(const Guards *g); /* without histories */
-/* A gradient of the step (history.h), which the guards own then; false: no memory. */
-bool watch_guards_history(Guards *g, History *r);
-History *watch_guards_history_at(const Guards *g, int i); /* NULL: there are no more */
-int watch_guards_anchor(lua_State *L, Guards *g); /* keeps the value on the top, popped; its slot */
+/* Adds a condition, which the guards own then, and which keeps the value on the top, popped; false:
+ * no memory, and nothing is owned or popped. */
+bool watch_guards_condition(lua_State *L, Guards *g, Condition *c);
+Condition *watch_guards_condition_at(const Guards *g, int i); /* NULL: there are no more */
+/* The number of the first guard of those at `guards` that fails for a call with the arguments in the
+ * list at `args`; 0: all hold. */
+int watch_guards_failing(lua_State *L, int guards, int args);
 /* The step wrote to what was there before. */
 void watch_guards_wrote(Guards *g);
 /* Nothing is added from now on. With `settle`, guards that fail already are dropped. */
 void watch_guards_done(lua_State *L, Guards *g, bool settle);
 
-extern const luaL_Reg WATCH_GUARD[];
-void watch_open(lua_State *L, Host *h);     /* adds the functions of this room to the table on the top */
-void watch_open_raw(lua_State *L, Host *h); /* raw.c: rawset and others, and those of `debug` */
 #endif

@@ -4,7 +4,7 @@
  *        hook and the allocator that were there before come back at the end.
  */
 #include <string.h>
-#include "capture/capture.h"
+#include "watch/room.h"
 
 /* The head of Lua 5.4's CallInfo: the same from 5.4.0 to 5.4.8. */
 typedef struct CallHead {
@@ -143,11 +143,10 @@ static bool calls_nothing(const Watch *w, lua_CFunction c)
  * register that the instruction names, where the frame's own values end. */
 static bool is_called(lua_State *L, lua_Debug *below)
 {
-    enum { VM_CALL = 68, VM_TAILCALL = 69, VM_TFORCALL = 76, TFOR_FUNCTION = 4 };
     Instruction i = watch_hook_instruction(below);
-    int op = (int)(i & 0x7f), reg = (int)(i >> 7 & 0xff);
+    int op = vm_op(i), reg = vm_a(i);
     if (op != VM_CALL && op != VM_TAILCALL && op != VM_TFORCALL) return false;
-    if (op == VM_TFORCALL) reg += TFOR_FUNCTION;
+    if (op == VM_TFORCALL) reg += VM_TFOR_FUNCTION;
     if (!lua_getlocal(L, below, reg + 1)) return true;
     lua_pop(L, 1);
     return false;
@@ -347,9 +346,20 @@ void watch_hook_thread(lua_State *L, Watch *w, lua_State *thread)
     if (!vec_push(&w->threads, thread)) bind_raise(L, SGL_ENOMEM, NULL, "out of memory");
 }
 
-void watch_on(lua_State *L, Watch *w, Host *h, Guards *g, bool once)
+Watch *watch_new(Host *h)
 {
-    *w = (Watch){.host = h, .guards = g, .once = once, .outer = watching, .on = true};
+    Watch *w = base_mem_zero(1, sizeof *w);
+    if (w) w->host = h;
+    return w;
+}
+
+void watch_on(lua_State *L, Watch *w, Guards *g, bool once)
+{
+    Host *h = w->host;
+    w->guards = g;
+    w->once = once;
+    w->outer = watching;
+    w->on = true;
     w->registry = lua_topointer(L, LUA_REGISTRYINDEX);
     lua_Debug ar;
     if (lua_getstack(L, 0, &ar)) w->base = ar.i_ci;
@@ -371,7 +381,7 @@ bool watch_lost(lua_State *L, const Watch *w)
 
 void watch_off(lua_State *L, Watch *w)
 {
-    if (!w->on) return;
+    if (!w || !w->on) return;
     w->on = false;
     watching = w->outer;
     w->host->lookout = NULL;
@@ -382,8 +392,11 @@ void watch_off(lua_State *L, Watch *w)
         if (lua_gethook(w->threads.at[i]) == hook) lua_sethook(w->threads.at[i], NULL, 0, 0);
 }
 
+bool watch_failed(const Watch *w) { return w->failed; }
+
 void watch_free(Watch *w)
 {
+    if (!w) return;
     for (int i = 0; i < w->codes.n; i++) {
         base_mem_free(w->codes.at[i].bytes);
         base_mem_free(w->codes.at[i].at);
@@ -397,6 +410,7 @@ void watch_free(Watch *w)
     base_map_free(&w->walked);
     base_map_free(&w->frame_of);
     base_map_free(&w->code_of);
+    base_mem_free(w);
 }
 
 /* ---- the test: the words seen must be an in-order part of the code that is dumped */
@@ -428,7 +442,8 @@ static bool test_passes(const Str *dump)
     return true;
 }
 
-int watch_hook_test(lua_State *L)
+/* Does the hook see what is dumped? Pushes nothing. */
+static bool test_lua(lua_State *L)
 {
     static const char CHUNK[] = "local a, b = ... if a then b = not b end return b == 3";
     lua_Hook old = lua_gethook(L);
@@ -447,7 +462,14 @@ int watch_hook_test(lua_State *L)
     }
     base_str_free(&dump);
     lua_settop(L, top);
-    if (fine) return 0;
-    return bind_raise(L, SGL_EUNSUP, "use the interpreter sgl, which brings its own Lua",
-                      "compile: this Lua (%s) is not laid out as capture needs it", LUA_RELEASE);
+    return fine;
+}
+
+void watch_test(lua_State *L, Host *h)
+{
+    WatchRoom *room = room_of(h);
+    room->tested = room->tested || test_lua(L);
+    if (!room->tested)
+        bind_raise(L, SGL_EUNSUP, "use the interpreter sgl, which brings its own Lua",
+                   "compile: this Lua (%s) is not laid out as capture needs it", LUA_RELEASE);
 }

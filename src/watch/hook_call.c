@@ -3,10 +3,7 @@
  * In the call event of a C function, argument n stands at stack index n.
  */
 #include <string.h>
-#include "capture/capture.h"
-#include "tensor/dim.h"
-#include "watch/hook.h"
-#include "tensor/number.h"
+#include "watch/room.h"
 
 /* The innermost Lua frame, which made the call; NULL: none that was seen. */
 static Frame *caller(lua_State *L, Watch *w)
@@ -54,7 +51,7 @@ int watch_hook_refuse(lua_State *L, lua_Debug *ar, const Watch *w, Break reason,
 static bool is_symbolic(lua_State *L, const Watch *w, int at)
 {
     const Tensor *t = tensor_at(L, w->host, at);
-    return t && capture_holds(w->host->capture, t);
+    return t && tensor_recorder_holds(tensor_recorder(w->host), t);
 }
 
 static void check_value(lua_State *L, lua_Debug *ar, const Watch *w, const char *name)
@@ -140,7 +137,7 @@ static void check_resume(lua_State *L, lua_Debug *ar, Watch *w, int function, co
     Break reason = watch_change(w, (const char *)thread - LUA_EXTRASPACE);
     if (reason != BREAK_COUNT)
         watch_hook_refuse(L, ar, w, reason == BREAK_WRITE ? BREAK_RESUME : reason,
-                         name ? name : "a wrapped coroutine");
+                          name ? name : "a wrapped coroutine");
     watch_hook_thread(L, w, thread);
 }
 
@@ -150,7 +147,7 @@ static void check_advance(lua_State *L, lua_Debug *ar, const Watch *w, int funct
     Break reason = watch_change(w, lua_topointer(L, function));
     if (reason != BREAK_COUNT)
         watch_hook_refuse(L, ar, w, reason == BREAK_WRITE ? BREAK_RESUME : reason,
-                         "the iterator of string.gmatch");
+                          "the iterator of string.gmatch");
 }
 
 /* A module that is loaded already is what `require` reads of a table. */
@@ -183,7 +180,7 @@ static void check_user_call(lua_State *L, lua_Debug *ar, Watch *w, const Frame *
         for (int i = 1; i <= ar->ntransfer; i++)
             if (is_symbolic(L, w, i))
                 tensor_break(L, w->host, BREAK_READ, tensor_at(L, w->host, i), "%s of a tensor",
-                           name_of(L, ar, name));
+                             name_of(L, ar, name));
         watch_hook_refuse(L, ar, w, BREAK_CALL, name);
         return;
     case C_VALUE:
@@ -233,10 +230,9 @@ void watch_hook_call(lua_State *L, lua_Debug *ar, Watch *w)
         check_identity(L, w, name);
         check_unknown(L, ar, w, name);
         check_user_call(L, ar, w, f, purity, name);
-        if ((purity == C_READ_AT || !strcmp(name ? name : "", "rawset")) &&
-            watch_computed(L, w, 2))
+        if ((purity == C_READ_AT || !strcmp(name ? name : "", "rawset")) && watch_computed(L, w, 2))
             tensor_break(L, w->host, BREAK_KEY, tensor_at(L, w->host, 2),
-                       "a tensor as the key of a table");
+                         "a tensor as the key of a table");
     }
     watch_hook_tables(L, ar, w, f, purity, name);
 }
@@ -245,7 +241,6 @@ void watch_hook_call(lua_State *L, lua_Debug *ar, Watch *w)
  * metamethod, would be taken for true. */
 void watch_hook_return(lua_State *L, lua_Debug *ar, Watch *w)
 {
-    enum { VM_EQ = 57, VM_GEI = 65 };
     const char *name;
     lua_Debug up;
     lua_getinfo(L, "r", ar);
@@ -254,10 +249,10 @@ void watch_hook_return(lua_State *L, lua_Debug *ar, Watch *w)
     if (t && lua_getstack(L, 1, &up)) {
         lua_getinfo(L, "f", &up);
         lua_CFunction c = lua_tocfunction(L, -1);
-        int op = c || lua_isnil(L, -1) ? 0 : (int)(watch_hook_instruction(&up) & 0x7f);
+        int op = c || lua_isnil(L, -1) ? 0 : vm_op(watch_hook_instruction(&up));
         if (c ? watch_purity_of(w->host, c, &name) == C_SORT : op >= VM_EQ && op <= VM_GEI)
             tensor_break(L, w->host, BREAK_ORDER, t,
-                       c ? "a comparison in table.sort" : "a comparison");
+                         c ? "a comparison in table.sort" : "a comparison");
         lua_pop(L, 1);
     }
     lua_pop(L, 1);

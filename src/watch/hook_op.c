@@ -2,57 +2,7 @@
  *
  * Register r stands at stack index r + 1, since a hook runs in the frame of its function.
  */
-#include "capture/capture.h"
-#include "tensor/dim.h"
-#include "watch/hook.h"
-#include "tensor/number.h"
-
-enum {
-    VM_GETUPVAL = 9,
-    VM_SETUPVAL = 10,
-    VM_GETTABUP = 11,
-    VM_GETTABLE = 12,
-    VM_GETI = 13,
-    VM_GETFIELD = 14,
-    VM_SETTABUP = 15,
-    VM_SETTABLE = 16,
-    VM_SETI = 17,
-    VM_SETFIELD = 18,
-    VM_SELF = 20,
-    VM_MMBIN = 46,
-    VM_MMBINI = 47,
-    VM_MMBINK = 48,
-    VM_UNM = 49,
-    VM_BNOT = 50,
-    VM_NOT = 51,
-    VM_LEN = 52,
-    VM_CONCAT = 53,
-    VM_TBC = 55,
-    VM_EQ = 57,
-    VM_LT = 58,
-    VM_LE = 59,
-    VM_EQK = 60,
-    VM_EQI = 61,
-    EQI_ZERO = 127, /* what stands for 0 in an immediate operand */
-    VM_LTI = 62,
-    VM_LEI = 63,
-    VM_GTI = 64,
-    VM_GEI = 65,
-    VM_TEST = 66,
-    VM_TESTSET = 67,
-    VM_CALL = 68,
-    VM_TAILCALL = 69,
-    VM_FORPREP = 74,
-    VM_TFORPREP = 75,
-    VM_TFORCALL = 76,
-    VM_COUNT = 128,
-};
-
-static int op_of(Instruction i) { return (int)(i & 0x7f); }
-static int a_of(Instruction i) { return (int)(i >> 7 & 0xff); }
-static bool k_of(Instruction i) { return i >> 15 & 1; }
-static int b_of(Instruction i) { return (int)(i >> 16 & 0xff); }
-static int c_of(Instruction i) { return (int)(i >> 24 & 0xff); }
+#include "watch/room.h"
 
 typedef struct At {
     lua_State *L;
@@ -78,9 +28,9 @@ static void check_condition(const At *at, int reg, const char *what)
     refuse(at, BREAK_COND, reg + 1, what);
 }
 
-static void op_test(const At *at) { check_condition(at, a_of(at->i), "a condition"); }
-static void op_testset(const At *at) { check_condition(at, b_of(at->i), "'and' or 'or'"); }
-static void op_not(const At *at) { check_condition(at, b_of(at->i), "'not'"); }
+static void op_test(const At *at) { check_condition(at, vm_a(at->i), "a condition"); }
+static void op_testset(const At *at) { check_condition(at, vm_b(at->i), "'and' or 'or'"); }
+static void op_not(const At *at) { check_condition(at, vm_b(at->i), "'not'"); }
 
 static bool is_tensor(const At *at, int index)
 {
@@ -102,9 +52,9 @@ static void check_size(const At *at, int index, bool known, lua_Number v)
 static void op_forprep(const At *at)
 {
     for (int k = 1; k <= 3; k++) {
-        if (tensor_dim_at(at->L, a_of(at->i) + k) != DIM_FAIL)
+        if (tensor_dim_at(at->L, vm_a(at->i) + k) != DIM_FAIL)
             refuse(at, BREAK_SIZE, 0, "a 'for' loop over a symbolic size");
-        tensor_number_refuse(at->L, at->w->host, a_of(at->i) + k, "a 'for' loop");
+        tensor_number_refuse(at->L, at->w->host, vm_a(at->i) + k, "a 'for' loop");
     }
 }
 
@@ -121,7 +71,7 @@ static bool refuse_number(const At *at, int number, int other)
 static void op_eq(const At *at)
 {
     if (at->f->library) return;
-    int a = a_of(at->i) + 1, b = b_of(at->i) + 1;
+    int a = vm_a(at->i) + 1, b = vm_b(at->i) + 1;
     watch_event(at->L, at->w, at->f, a, "__eq");
     watch_event(at->L, at->w, at->f, b, "__eq");
     if (lua_type(at->L, b) == LUA_TNUMBER) check_size(at, a, true, lua_tonumber(at->L, b));
@@ -137,13 +87,13 @@ static void op_eq(const At *at)
 
 static void op_eq_constant(const At *at)
 {
-    int a = a_of(at->i) + 1;
+    int a = vm_a(at->i) + 1;
     if (at->f->library) return;
-    if (op_of(at->i) == VM_EQI) check_size(at, a, true, b_of(at->i) - EQI_ZERO);
+    if (vm_op(at->i) == VM_EQI) check_size(at, a, true, vm_b(at->i) - VM_EQI_ZERO);
     if (!is_tensor(at, a)) return;
     bool known =
-        op_of(at->i) == VM_EQI || watch_hook_constant(at->L, at->ar, at->w, at->f, b_of(at->i));
-    if (op_of(at->i) == VM_EQI) lua_pushinteger(at->L, b_of(at->i) - EQI_ZERO);
+        vm_op(at->i) == VM_EQI || watch_hook_constant(at->L, at->ar, at->w, at->f, vm_b(at->i));
+    if (vm_op(at->i) == VM_EQI) lua_pushinteger(at->L, vm_b(at->i) - VM_EQI_ZERO);
     if (known && (lua_isnil(at->L, -1) || refuse_number(at, a, lua_gettop(at->L)))) return;
     refuse(at, BREAK_EQ, a, "'==' with a tensor");
 }
@@ -155,11 +105,10 @@ static void check_key(const At *at, int table, int key)
     const Tensor *t = tensor_at(at->L, at->w->host, key);
     if (!at->f->library && lua_istable(at->L, table) && tensor_dim_at(at->L, key) != DIM_FAIL)
         refuse(at, BREAK_SIZE, 0, "a symbolic size as the key of a table");
-    if (!at->f->library && watch_given(at->L, at->w, key) &&
-        watch_old(at->L, at->w, at->f, table))
+    if (!at->f->library && watch_given(at->L, at->w, key) && watch_old(at->L, at->w, at->f, table))
         refuse(at, BREAK_KEY, 0, "a table among the arguments as the key of a table");
     if (!t || at->f->library || !lua_istable(at->L, table)) return;
-    if (capture_holds(at->w->host->capture, t))
+    if (tensor_recorder_holds(tensor_recorder(at->w->host), t))
         refuse(at, BREAK_KEY, key, "a tensor as the key of a table");
 }
 
@@ -171,8 +120,8 @@ static void op_getupval(const At *at)
     int top = lua_gettop(L);
     lua_getinfo(L, "f", at->ar);
     if (!at->f->library) {
-        watch_upvalue(L, at->w, top + 1, b_of(at->i) + 1);
-    } else if (lua_getupvalue(L, top + 1, b_of(at->i) + 1)) {
+        watch_upvalue(L, at->w, top + 1, vm_b(at->i) + 1);
+    } else if (lua_getupvalue(L, top + 1, vm_b(at->i) + 1)) {
         watch_own(L, at->w, top + 2, 0);
     }
     lua_settop(L, top);
@@ -183,10 +132,10 @@ static void op_gettabup(const At *at)
     lua_State *L = at->L;
     int top = lua_gettop(L);
     lua_getinfo(L, "f", at->ar);
-    if (!at->f->library) watch_upvalue(L, at->w, top + 1, b_of(at->i) + 1);
-    lua_getupvalue(L, top + 1, b_of(at->i) + 1);
+    if (!at->f->library) watch_upvalue(L, at->w, top + 1, vm_b(at->i) + 1);
+    lua_getupvalue(L, top + 1, vm_b(at->i) + 1);
     if (at->f->library) watch_own(L, at->w, top + 2, 0);
-    if (watch_has_events(L, top + 2) && watch_hook_constant(L, at->ar, at->w, at->f, c_of(at->i)))
+    if (watch_has_events(L, top + 2) && watch_hook_constant(L, at->ar, at->w, at->f, vm_c(at->i)))
         watch_read(L, at->w, at->f, top + 2);
     lua_settop(L, top);
 }
@@ -200,7 +149,7 @@ static bool has_fields(const At *at, int index)
 static void op_gettable(const At *at)
 {
     lua_State *L = at->L;
-    int table = b_of(at->i) + 1, key = c_of(at->i) + 1;
+    int table = vm_b(at->i) + 1, key = vm_c(at->i) + 1;
     check_key(at, table, key);
     bool named = lua_type(L, key) == LUA_TSTRING && has_fields(at, table);
     if ((!named && !watch_has_events(L, table)) || lua_isnil(L, key)) return;
@@ -210,33 +159,33 @@ static void op_gettable(const At *at)
 
 static void op_geti(const At *at)
 {
-    if (!watch_has_events(at->L, b_of(at->i) + 1)) return;
-    lua_pushinteger(at->L, c_of(at->i));
-    watch_read(at->L, at->w, at->f, b_of(at->i) + 1);
+    if (!watch_has_events(at->L, vm_b(at->i) + 1)) return;
+    lua_pushinteger(at->L, vm_c(at->i));
+    watch_read(at->L, at->w, at->f, vm_b(at->i) + 1);
 }
 
 static void op_getfield(const At *at)
 {
-    if (!has_fields(at, b_of(at->i) + 1)) return;
-    if (watch_hook_constant(at->L, at->ar, at->w, at->f, c_of(at->i)))
-        watch_read(at->L, at->w, at->f, b_of(at->i) + 1);
+    if (!has_fields(at, vm_b(at->i) + 1)) return;
+    if (watch_hook_constant(at->L, at->ar, at->w, at->f, vm_c(at->i)))
+        watch_read(at->L, at->w, at->f, vm_b(at->i) + 1);
 }
 
 static void op_self(const At *at)
 {
-    if (k_of(at->i)) {
+    if (vm_k(at->i)) {
         op_getfield(at);
         return;
     }
-    if (!has_fields(at, b_of(at->i) + 1)) return;
-    lua_pushvalue(at->L, c_of(at->i) + 1);
-    watch_read(at->L, at->w, at->f, b_of(at->i) + 1);
+    if (!has_fields(at, vm_b(at->i) + 1)) return;
+    lua_pushvalue(at->L, vm_c(at->i) + 1);
+    watch_read(at->L, at->w, at->f, vm_b(at->i) + 1);
 }
 
 static void op_len(const At *at)
 {
-    watch_length(at->L, at->w, at->f, b_of(at->i) + 1);
-    watch_event(at->L, at->w, at->f, b_of(at->i) + 1, "__len");
+    watch_length(at->L, at->w, at->f, vm_b(at->i) + 1);
+    watch_event(at->L, at->w, at->f, vm_b(at->i) + 1, "__len");
 }
 
 /* ---- writes */
@@ -244,11 +193,10 @@ static void op_len(const At *at)
 static void op_setupval(const At *at)
 {
     lua_State *L = at->L;
-    int top = lua_gettop(L), index = b_of(at->i) + 1;
+    int top = lua_gettop(L), index = vm_b(at->i) + 1;
     if (at->f->library) return;
     lua_getinfo(L, "f", at->ar);
-    Break reason =
-        watch_once(at->w, watch_change(at->w, lua_upvalueid(L, top + 1, index)));
+    Break reason = watch_once(at->w, watch_change(at->w, lua_upvalueid(L, top + 1, index)));
     if (reason != BREAK_COUNT) {
         const char *name = lua_getupvalue(L, top + 1, index);
         refuse(at, reason, 0, lua_pushfstring(L, "a write to the upvalue '%s'", name ? name : "?"));
@@ -287,9 +235,9 @@ static void op_settabup(const At *at)
     lua_State *L = at->L;
     int top = lua_gettop(L);
     lua_getinfo(L, "f", at->ar);
-    const char *name = lua_getupvalue(L, top + 1, a_of(at->i) + 1);
+    const char *name = lua_getupvalue(L, top + 1, vm_a(at->i) + 1);
     bool global = name && name[0] == '_' && name[1] == 'E';
-    if (watch_hook_constant(L, at->ar, at->w, at->f, b_of(at->i))) {
+    if (watch_hook_constant(L, at->ar, at->w, at->f, vm_b(at->i))) {
         if (!at->f->library) refuse_write(at, top + 2, global);
     }
     lua_settop(L, top);
@@ -297,7 +245,7 @@ static void op_settabup(const At *at)
 
 static void op_settable(const At *at)
 {
-    int table = a_of(at->i) + 1, key = b_of(at->i) + 1;
+    int table = vm_a(at->i) + 1, key = vm_b(at->i) + 1;
     check_key(at, table, key);
     if (!is_written(at, table)) return;
     lua_pushvalue(at->L, key);
@@ -306,16 +254,16 @@ static void op_settable(const At *at)
 
 static void op_seti(const At *at)
 {
-    if (!is_written(at, a_of(at->i) + 1)) return;
-    lua_pushinteger(at->L, b_of(at->i));
-    refuse_write(at, a_of(at->i) + 1, false);
+    if (!is_written(at, vm_a(at->i) + 1)) return;
+    lua_pushinteger(at->L, vm_b(at->i));
+    refuse_write(at, vm_a(at->i) + 1, false);
 }
 
 static void op_setfield(const At *at)
 {
-    if (!is_written(at, a_of(at->i) + 1)) return;
-    if (watch_hook_constant(at->L, at->ar, at->w, at->f, b_of(at->i)))
-        refuse_write(at, a_of(at->i) + 1, false);
+    if (!is_written(at, vm_a(at->i) + 1)) return;
+    if (watch_hook_constant(at->L, at->ar, at->w, at->f, vm_b(at->i)))
+        refuse_write(at, vm_a(at->i) + 1, false);
 }
 
 /* ---- metamethods: which there are is read as well */
@@ -325,7 +273,7 @@ static const char *const EVENTS[] = {
     [6] = "__add", "__sub",  "__mul", "__mod",  "__pow", "__div",
     "__idiv",      "__band", "__bor", "__bxor", "__shl", "__shr",
 };
-enum { FIRST_SHIFT = 16, EVENT_COUNT = sizeof EVENTS / sizeof *EVENTS };
+enum { EVENT_COUNT = sizeof EVENTS / sizeof *EVENTS };
 
 static void read_event(const At *at, int reg, const char *event)
 {
@@ -334,48 +282,48 @@ static void read_event(const At *at, int reg, const char *event)
 
 static void op_mmbin(const At *at)
 {
-    const char *event = c_of(at->i) < EVENT_COUNT ? EVENTS[c_of(at->i)] : NULL;
+    const char *event = vm_c(at->i) < EVENT_COUNT ? EVENTS[vm_c(at->i)] : NULL;
     if (!event) return;
-    if (c_of(at->i) >= FIRST_SHIFT) {
-        tensor_number_refuse(at->L, at->w->host, a_of(at->i) + 1, "a shift");
-        if (op_of(at->i) == VM_MMBIN)
-            tensor_number_refuse(at->L, at->w->host, b_of(at->i) + 1, "a shift");
+    if (vm_c(at->i) >= VM_FIRST_SHIFT) {
+        tensor_number_refuse(at->L, at->w->host, vm_a(at->i) + 1, "a shift");
+        if (vm_op(at->i) == VM_MMBIN)
+            tensor_number_refuse(at->L, at->w->host, vm_b(at->i) + 1, "a shift");
     }
-    read_event(at, a_of(at->i), event);
-    if (op_of(at->i) == VM_MMBIN) read_event(at, b_of(at->i), event);
+    read_event(at, vm_a(at->i), event);
+    if (vm_op(at->i) == VM_MMBIN) read_event(at, vm_b(at->i), event);
 }
 
 static void op_unary(const At *at)
 {
-    read_event(at, b_of(at->i), op_of(at->i) == VM_UNM ? "__unm" : "__bnot");
+    read_event(at, vm_b(at->i), vm_op(at->i) == VM_UNM ? "__unm" : "__bnot");
 }
 
 static void op_concat(const At *at)
 {
-    for (int k = 0; k < b_of(at->i); k++) read_event(at, a_of(at->i) + k, "__concat");
+    for (int k = 0; k < vm_b(at->i); k++) read_event(at, vm_a(at->i) + k, "__concat");
 }
 
 static void op_order(const At *at)
 {
-    const char *event = op_of(at->i) == VM_LT ? "__lt" : "__le";
-    read_event(at, a_of(at->i), event);
-    read_event(at, b_of(at->i), event);
+    const char *event = vm_op(at->i) == VM_LT ? "__lt" : "__le";
+    read_event(at, vm_a(at->i), event);
+    read_event(at, vm_b(at->i), event);
 }
 
 static void op_order_number(const At *at)
 {
-    bool equal = op_of(at->i) == VM_LEI || op_of(at->i) == VM_GEI;
-    read_event(at, a_of(at->i), equal ? "__le" : "__lt");
+    bool equal = vm_op(at->i) == VM_LEI || vm_op(at->i) == VM_GEI;
+    read_event(at, vm_a(at->i), equal ? "__le" : "__lt");
 }
 
-static void op_close(const At *at) { read_event(at, a_of(at->i), "__close"); }
-static void op_call(const At *at) { read_event(at, a_of(at->i), "__call"); }
+static void op_close(const At *at) { read_event(at, vm_a(at->i), "__close"); }
+static void op_call(const At *at) { read_event(at, vm_a(at->i), "__call"); }
 
 /* The first TFORCALL of a loop comes without an event of its own. */
 static void op_tforprep(const At *at)
 {
     op_call(at);
-    read_event(at, a_of(at->i) + 3, "__close");
+    read_event(at, vm_a(at->i) + 3, "__close");
 }
 
 /* The frame of the callee replaces this one: the line is kept for messages. */
@@ -390,29 +338,14 @@ static void op_tailcall(const At *at)
 }
 
 static void (*const ACTIONS[VM_COUNT])(const At *) = {
-    [VM_GETUPVAL] = op_getupval, [VM_SETUPVAL] = op_setupval,
-    [VM_GETTABUP] = op_gettabup, [VM_GETTABLE] = op_gettable,
-    [VM_GETI] = op_geti,         [VM_GETFIELD] = op_getfield,
-    [VM_SETTABUP] = op_settabup, [VM_SETTABLE] = op_settable,
-    [VM_SETI] = op_seti,         [VM_SETFIELD] = op_setfield,
-    [VM_SELF] = op_self,         [VM_NOT] = op_not,
-    [VM_LEN] = op_len,           [VM_EQ] = op_eq,
-    [VM_EQK] = op_eq_constant,   [VM_EQI] = op_eq_constant,
-    [VM_TEST] = op_test,         [VM_TESTSET] = op_testset,
-    [VM_CALL] = op_call,         [VM_TAILCALL] = op_tailcall,
-    [VM_MMBIN] = op_mmbin,       [VM_MMBINI] = op_mmbin,
-    [VM_MMBINK] = op_mmbin,      [VM_UNM] = op_unary,
-    [VM_BNOT] = op_unary,        [VM_CONCAT] = op_concat,
-    [VM_LT] = op_order,          [VM_LE] = op_order,
-    [VM_LTI] = op_order_number,  [VM_LEI] = op_order_number,
-    [VM_GTI] = op_order_number,  [VM_GEI] = op_order_number,
-    [VM_TBC] = op_close,         [VM_FORPREP] = op_forprep,
-    [VM_TFORPREP] = op_tforprep, [VM_TFORCALL] = op_call,
+#define X(name, number, action) [number] = action,
+#include "watch/opcode.def"
+#undef X
 };
 
 void watch_hook_op(lua_State *L, lua_Debug *ar, Watch *w, Instruction i)
 {
-    void (*action)(const At *) = ACTIONS[op_of(i)];
+    void (*action)(const At *) = ACTIONS[vm_op(i)];
     if (!action) return;
     int top = lua_gettop(L);
     At at = {L, ar, w, watch_hook_frame(L, ar, w), i};

@@ -4,13 +4,22 @@
  * what its functions have as upvalues, and plain tables in those.
  */
 #include <string.h>
-#include "capture/capture.h"
+#include "watch/room.h"
 
 bool watch_fresh(const Watch *w, const void *p)
 {
     uint64_t number;
     return base_map_get(&w->fresh, (uintptr_t)p, &number);
 }
+
+uint64_t watch_block_begin(Watch *w)
+{
+    uint64_t number = w->since;
+    w->since = w->born;
+    return number;
+}
+
+void watch_block_end(Watch *w, uint64_t number) { w->since = number; }
 
 Break watch_change(const Watch *w, const void *p)
 {
@@ -32,17 +41,23 @@ bool watch_old(lua_State *L, const Watch *w, const Frame *f, int at)
     return !watch_fresh(w, p) && !(f && f->library && is_internal(w, p));
 }
 
-bool watch_given(lua_State *L, const Watch *w, int at)
+bool watch_give(Watch *w, const void *p) { return base_map_set(&w->given, (uintptr_t)p, 1); }
+
+static bool is_given(const Watch *w, const void *p)
 {
     uint64_t one;
-    return lua_istable(L, at) && base_map_get(&w->given, (uintptr_t)lua_topointer(L, at), &one);
+    return base_map_get(&w->given, (uintptr_t)p, &one);
+}
+
+bool watch_given(lua_State *L, const Watch *w, int at)
+{
+    return lua_istable(L, at) && is_given(w, lua_topointer(L, at));
 }
 
 static bool is_mixed(lua_State *L, const Watch *w, int a, int b)
 {
-    const Capture *c = w->host->capture;
     const Tensor *t = tensor_at(L, w->host, a), *u = tensor_at(L, w->host, b);
-    if (t && u) return capture_argument(c, t) && !capture_holds(c, u);
+    if (t && u) return is_given(w, t) && !tensor_recorder_holds(tensor_recorder(w->host), u);
     return watch_given(L, w, a) && watch_old(L, w, NULL, b);
 }
 
@@ -90,7 +105,7 @@ const Tensor *watch_computed(lua_State *L, const Watch *w, int at)
 {
     const Tensor *t = tensor_at(L, w->host, at);
     bool computed = t && t->node && t->node->op != OP_input;
-    return computed && capture_holds(w->host->capture, t) ? t : NULL;
+    return computed && tensor_recorder_holds(tensor_recorder(w->host), t) ? t : NULL;
 }
 
 /* What was done with a table already: once is enough. */
@@ -221,8 +236,7 @@ static void handler(lua_State *L, Watch *w, const Frame *f, const char *event)
         lua_rawget(L, meta);
         lua_pushvalue(L, -1);
         lua_replace(L, t + 1);
-        if (watch_old(L, w, f, meta))
-            watch_guard_add(L, w->guards, GUARD_FIELD, meta, NULL, false);
+        if (watch_old(L, w, f, meta)) watch_guard_add(L, w->guards, GUARD_FIELD, meta, NULL, false);
         lua_settop(L, t + 1);
     }
     lua_replace(L, t);
@@ -323,4 +337,42 @@ Break watch_write(lua_State *L, Watch *w, const Frame *f, int at, bool raw)
     }
     lua_settop(L, key);
     return reason;
+}
+
+/* ---- where a value comes from, once the hook is off */
+
+/* Was the userdata born inside? The allocator saw the head before the block: 32 bytes, or 40 and 16
+ * for each user value. A false "yes" is a break, never a wrong result. */
+static bool new_userdata(const Watch *w, const char *p)
+{
+    enum { BARE = 32, HEAD = 40, VALUE = 16, MOST_VALUES = 8 };
+    bool fresh = watch_fresh(w, p - BARE);
+    for (int n = 1; n <= MOST_VALUES && !fresh; n++) fresh = watch_fresh(w, p - HEAD - n * VALUE);
+    return fresh;
+}
+
+/* A function that the step made differs from one call to the next only by variables of the step. */
+static bool new_function(lua_State *L, const Watch *w, int at)
+{
+    if (!watch_fresh(w, lua_topointer(L, at))) return false;
+    const void *id;
+    bool fresh = lua_iscfunction(L, at);
+    for (int i = 1; !fresh && (id = lua_upvalueid(L, at, i)) != NULL; i++)
+        fresh = watch_fresh(w, id);
+    return fresh;
+}
+
+bool watch_made(lua_State *L, const Watch *w, int at)
+{
+    const char *p = lua_topointer(L, at);
+    switch (lua_type(L, at)) {
+    case LUA_TFUNCTION:
+        return new_function(L, w, at);
+    case LUA_TTHREAD:
+        return watch_fresh(w, p - LUA_EXTRASPACE);
+    case LUA_TUSERDATA:
+        return tensor_dim_at(L, at) != DIM_FAIL || new_userdata(w, p);
+    default:
+        return watch_fresh(w, p);
+    }
 }

@@ -5,8 +5,7 @@
  * Holds: functions that go by metamethods read those too, as Lua would: which there are, and the
  *        tables behind.
  */
-#include "capture/capture.h"
-#include "watch/hook.h"
+#include "watch/room.h"
 
 typedef struct Call {
     lua_State *L;
@@ -57,7 +56,7 @@ static void read_text_at(const Call *c, int at)
     if (!address || (c->f && c->f->library)) return;
     if (luaL_getmetafield(L, at, "__tostring") == LUA_TNIL)
         watch_hook_refuse(L, c->ar, c->w, BREAK_CALL,
-                         lua_pushfstring(L, "%s on a %s", c->name, lua_typename(L, type)));
+                          lua_pushfstring(L, "%s on a %s", c->name, lua_typename(L, type)));
     lua_pop(L, 1);
 }
 
@@ -146,7 +145,7 @@ static void (*const ACTIONS[])(const Call *c) = {
 };
 
 void watch_hook_tables(lua_State *L, lua_Debug *ar, Watch *w, const Frame *f, Purity purity,
-                      const char *name)
+                       const char *name)
 {
     const Call c = {L, ar, w, f, name};
     if ((size_t)purity < sizeof ACTIONS / sizeof *ACTIONS && ACTIONS[purity]) ACTIONS[purity](&c);

@@ -4,8 +4,7 @@
  * Holds: what is not in the list counts as impure.
  */
 #include <string.h>
-#include "watch/guard.h"
-#include "watch/purity.h"
+#include "watch/room.h"
 
 typedef struct Known {
     const char *full;
@@ -157,7 +156,7 @@ static const struct {
     {"clock", "the clock"},
     {"read", "a file reader"},
     {"write", "a file writer"},
-    {"csv", "a file reader"},
+    {"csv_open", "a file reader"},
     {"idx", "a file reader"},
     {"safetensors_load", "a file reader"},
     {"safetensors_save", "a file writer"},
@@ -175,8 +174,8 @@ static void note(lua_State *L, Host *h, uint64_t place)
     lua_CFunction f = lua_tocfunction(L, -1);
     uint64_t seen;
     lua_pop(L, 1);
-    if (!f || base_map_get(&h->purity, (uintptr_t)f, &seen)) return;
-    if (!base_map_set(&h->purity, (uintptr_t)f, place))
+    if (!f || base_map_get(&room_of(h)->purity, (uintptr_t)f, &seen)) return;
+    if (!base_map_set(&room_of(h)->purity, (uintptr_t)f, place))
         bind_raise(L, SGL_ENOMEM, NULL, "out of memory for the list of functions");
 }
 
@@ -200,7 +199,7 @@ void watch_purity_open(lua_State *L, Host *h)
     lua_settop(L, top);
 }
 
-void watch_purity_own(lua_State *L, Host *h)
+void watch_know_own(lua_State *L, Host *h)
 {
     for (int i = 0; i < OWN_COUNT; i++) {
         lua_getfield(L, -1, OWN[i].name);
@@ -212,7 +211,7 @@ Purity watch_purity_of(const Host *h, lua_CFunction f, const char **name)
 {
     uint64_t i;
     *name = NULL;
-    if (!base_map_get(&h->purity, (uintptr_t)f, &i)) return C_UNKNOWN;
+    if (!base_map_get(&room_of(h)->purity, (uintptr_t)f, &i)) return C_UNKNOWN;
     if (i >= LISTED + HIDDEN_COUNT) {
         *name = OWN[i - LISTED - HIDDEN_COUNT].shown;
         return *name ? C_UNKNOWN : C_PURE;
@@ -220,19 +219,4 @@ Purity watch_purity_of(const Host *h, lua_CFunction f, const char **name)
     if (i >= LISTED) return HIDDEN[i - LISTED].purity;
     *name = LIST[i].full;
     return LIST[i].purity;
-}
-
-static void room_close(Host *h, void *state)
-{
-    (void)state;
-    base_map_free(&h->purity);
-}
-
-void watch_open(lua_State *L, Host *h)
-{
-    static const luaL_Reg *const LISTS[] = {WATCH_GUARD};
-    bind_room(L, h, ROOM_WATCH, sizeof(int), room_close);
-    watch_open_raw(L, h);
-    watch_purity_open(L, h);
-    bind_functions(L, LISTS, sizeof LISTS / sizeof *LISTS);
 }

@@ -33,6 +33,5 @@ typedef enum Purity {
 } Purity;
 
 void watch_purity_open(lua_State *L, Host *h); /* finds the functions, before user code runs */
-void watch_purity_own(lua_State *L, Host *h);    /* the engine's own, in the table on the top */
 Purity watch_purity_of(const Host *h, lua_CFunction f, const char **name); /* NULL: no name */
 #endif

@@ -11,7 +11,7 @@
  */
 #include <lualib.h>
 #include <string.h>
-#include "watch/guard.h"
+#include "watch/room.h"
 
 static int raw_get(lua_State *L)
 {
@@ -49,7 +49,7 @@ static int raw_len(lua_State *L)
 
 static void rules_changed(lua_State *L)
 {
-    ((Host *)lua_touserdata(L, lua_upvalueindex(1)))->rules++;
+    room_of(lua_touserdata(L, lua_upvalueindex(1)))->rules++;
 }
 
 static int set_metatable(lua_State *L)

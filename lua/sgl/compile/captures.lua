@@ -1,0 +1,167 @@
+-- captures.lua: the captures of a compiled function: made, kept, found again.
+--
+-- In:    a compiled function, the signature of a call.
+-- Out:   an entry: the program, its guards, the plan of its results; or the record of the break that
+--        left it without a program.
+-- Holds: entries of one signature stand in a bucket, the one that ran last in front. An entry serves
+--        a call if its guards hold and its program fits.
+local api = require "sgl.api"
+local breaks = require "sgl.breaks"
+local core = require "sgl.core"
+local coverage = require "sgl.breaks.coverage"
+local events = require "sgl.emit"
+local guards = require "sgl.compile.guards"
+local names = require "sgl.names"
+local results = require "sgl.compile.results"
+local signature = require "sgl.compile.signature"
+local tree = require "sgl.tree"
+
+local raise = core.raise
+
+local captures = {}
+
+--- Set by `sgl breaks`: every function that breaks runs in segments.
+captures.in_segments = false
+
+--- Callbacks and the function itself run in between: any of them may have closed it.
+function captures.check_open(self)
+  if not self.entries then raise("SGL_ECLOSED", "the compiled function is closed") end
+end
+
+local function new_entry(self, key, plans, reason)
+  -- A room that loads itself inside a step would be an effect of the step.
+  for name in pairs(api.rooms) do assert(api.root[name]) end
+  return { key = key, runs = 0, aliased = 0, reason = reason,
+           names = signature.names(plans, self.parameters) }
+end
+
+-- What is no table among the arguments, as the step gets it.
+local function argument_of(plan, leaves)
+  if plan.leaf then return leaves[plan.leaf] end
+  return plan.value
+end
+
+-- Captures the function for an entry. When that breaks, the entry still has the guards of what
+-- was read until then.
+local function capture(self, entry, walk, plans)
+  local made, returned = {}, nil
+  local function step(...)
+    local leaves, arguments = { ... }, {}
+    for i = 1, #plans do arguments[i] = tree.build(plans[i], argument_of, made, leaves) end
+    for _, result in pairs(made) do core.given(result) end
+    return table.pack(self.fn(table.unpack(arguments, 1, #plans)))
+  end
+  local function settle(packed)
+    local tables, outputs = {}, nil
+    for plan, result in pairs(made) do tables[result] = plan.number end
+    returned, outputs = results.plan(packed, tables, self.fn)
+    return outputs
+  end
+  local function note(held)
+    entry.guards = held
+    breaks.watch(entry, self.fn)
+  end
+  local function call_state(tensors)
+    entry.state = names.of(entry.guards, tensors, entry.names)
+    return entry.state
+  end
+  entry.program = core.capture(step, walk.leaves, walk.names, self.fn, self.effects == "once",
+    note, walk.dims, settle, call_state)
+  entry.returned = returned
+  return entry
+end
+
+--- Puts an entry in front of its bucket.
+function captures.keep(self, key, entry)
+  captures.check_open(self)
+  local bucket = self.entries[key] or {}
+  self.entries[key] = bucket
+  table.insert(bucket, 1, entry)
+  self.order[#self.order + 1] = entry
+  return entry
+end
+
+-- What an error of a capture says of the step, or nil if it ends the call: running as Lua would
+-- change nothing, or is not what was asked for. An error that is no break counts until Lua raises
+-- it as well.
+local function break_of(self, entry, walk, e)
+  local final = type(e) == "table" and (e.code == "SGL_ENOMEM" or e.code == "SGL_EINTR")
+  if final or self.strict or not entry.guards then return nil end
+  walk.wrote = core.guards_done(entry.guards)
+  local record = breaks.record(e)
+  if walk.promoted or not record and walk.wrote then return nil end
+  if walk.wrote then
+    raise("SGL_ESTATE", ("compile: %s wrote to what was there before, then broke: %s"):format(
+      self.name, record.reason),
+      "without effects = 'once' it runs in segments, and writes at each run")
+  end
+  entry.unsure = not record
+  return record or breaks.record_of_error(e)
+end
+
+--- Captures; where the step breaks and that is allowed, the entry has the record of it and no
+--- program.
+function captures.make(self, key, walk, plans, reason)
+  local entry = new_entry(self, key, plans, reason)
+  if self.fullgraph and not captures.in_segments then
+    return captures.keep(self, key, capture(self, entry, walk, plans))
+  end
+  local fine, e = pcall(capture, self, entry, walk, plans)
+  if fine then return captures.keep(self, key, entry) end
+  entry.broken = break_of(self, entry, walk, e)
+  if not entry.broken then error(e, 0) end
+  if entry.unsure then return entry end
+  coverage.broke(self, entry.broken)
+  return captures.keep(self, key, entry)
+end
+
+-- Why the program of an entry cannot run, and the name of what changed; nil: it can.
+local function misfit(entry, walk)
+  local failing = core.guards_check(entry.guards, walk.leaves)
+  if failing then return guards.reason(entry.guards, failing, entry.names) end
+  if not entry.program then return nil end
+  local fits, number = entry.program:fits(walk.leaves)
+  if fits then return nil end
+  if not number then return "a comparison of sizes comes out otherwise", "a comparison of sizes" end
+  local name = walk.names[number]
+  return ("%s changed from %s"):format(name, math.type(walk.leaves[number]) == "float"
+    and "an integer to a float" or "a float to an integer"), name
+end
+
+--- The entry whose guards hold, moved to the front; else nil, what changed since the last run with
+--- this signature or, for a new one, since the last capture, and the name of that.
+function captures.find(self, key, walk)
+  local bucket, reason, name = self.entries[key], nil, nil
+  if not bucket then return nil, signature.reason(self, walk) end
+  for i = 1, #bucket do
+    local entry = bucket[i]
+    local text, changed = misfit(entry, walk)
+    if not text then
+      if i > 1 then table.insert(bucket, 1, table.remove(bucket, i)) end
+      return entry
+    end
+    if not reason then reason, name = text, changed end
+  end
+  local file, line = core.position()
+  events.emit("guard_fail", { name = self.name, reason = reason, file = file, line = line })
+  return nil, reason, name
+end
+
+--- Raises when the function was captured too often, and says for what; `cause` is why it would be
+--- now.
+function captures.check_limit(self, cause)
+  captures.check_open(self)
+  if #self.order <= self.max_recaptures then return end
+  local lines = {}
+  for name, times in pairs(self.changed) do
+    lines[#lines + 1] = ("%6d  %s"):format(times + (name == cause and 1 or 0), name)
+  end
+  if cause and not self.changed[cause] then lines[#lines + 1] = ("%6d  %s"):format(1, cause) end
+  table.sort(lines, function(a, b) return a > b end)
+  raise("SGL_ESTATE", ("compile: %s was captured %d times; at most %d re-captures are allowed")
+    :format(self.name, #self.order, self.max_recaptures),
+    "what changed, and how often:\n" .. table.concat(lines, "\n")
+    .. "\npass what changes as a tensor or number argument, or raise max_recaptures")
+end
+
+return captures

@@ -1,0 +1,84 @@
+/* size.c: decisions on sizes, and what they were (see size.h).
+ *
+ * Holds: a test is kept once.
+ */
+#include "pass/size.h"
+#include <string.h>
+
+Sizes *pass_sizes_new(Ctx *cx, const int64_t *values)
+{
+    Sizes *s = base_mem_zero(1, sizeof *s);
+    size_t n = (size_t)ir_dim_symbol_count(cx) + 1;
+    if (s && values) s->values = base_mem_zero(n, sizeof *values);
+    if (!s || (values && !s->values)) {
+        base_mem_free(s);
+        base_fail(cx, SGL_ENOMEM, "out of memory for the sizes of a program");
+        return NULL;
+    }
+    s->cx = cx;
+    if (values) memcpy(s->values, values, (n - 1) * sizeof *values);
+    return s;
+}
+
+void pass_sizes_free(Sizes *s)
+{
+    if (!s) return;
+    base_mem_free(s->values);
+    vec_free(&s->tests);
+    base_mem_free(s);
+}
+
+int64_t pass_size_guess(const Sizes *s, Num a)
+{
+    return ir_num_plain(a) || !s->values ? a : ir_num_eval(s->cx, a, s->values);
+}
+
+/* 1 or 0 where the range of a is enough to say; -1: it is not. */
+static int by_range(const Sizes *s, Num a, int64_t lo, int64_t hi)
+{
+    if (ir_num_plain(a)) return a >= lo && a <= hi;
+    if (ir_num_least(s->cx, a, lo) && ir_num_below(s->cx, a, hi + 1)) return 1;
+    return ir_num_below(s->cx, a, lo) || ir_num_least(s->cx, a, hi + 1) ? 0 : -1;
+}
+
+bool pass_size_inside(Sizes *s, Num a, int64_t lo, int64_t hi)
+{
+    int known = by_range(s, a, lo, hi);
+    if (known >= 0) return known == 1;
+    for (int i = 0; i < s->tests.n; i++) {
+        const SizeTest *t = &s->tests.at[i];
+        if (t->at == a && t->lo == lo && t->hi == hi) return t->inside;
+    }
+    int64_t value = pass_size_guess(s, a);
+    bool inside = value >= lo && value <= hi;
+    if (!vec_push(&s->tests, ((SizeTest){a, lo, hi, inside})) && !s->failed) {
+        s->failed = true;
+        base_fail(s->cx, SGL_ENOMEM, "out of memory for the sizes of a program");
+    }
+    return inside;
+}
+
+bool pass_sizes_fit(const Sizes *s, const int64_t *values)
+{
+    for (int i = 0; i < s->tests.n; i++) {
+        const SizeTest *t = &s->tests.at[i];
+        int64_t value = ir_num_eval(s->cx, t->at, values);
+        if ((value >= t->lo && value <= t->hi) != t->inside) return false;
+    }
+    return true;
+}
+
+Num pass_count(const Node *n)
+{
+    Num count = 1;
+    for (int d = 0; d < n->rank; d++)
+        count = ir_num_mul(n->graph->cx, count, ir_num_of(n->dims[d]));
+    return count;
+}
+
+bool pass_is_empty(Sizes *s, const Node *n)
+{
+    for (int d = 0; d < n->rank; d++)
+        if (pass_size_inside(s, ir_num_of(n->dims[d]), 0, 0)) return true;
+    return false;
+}

@@ -1,0 +1,209 @@
+/* pending.c: the recorder outside steps: operations wait in one trace until a value is read.
+ *
+ * Bounds: PENDING_NODES nodes not run are run; a trace is compacted when it doubled and weighs
+ *         over its limit; what then still has HISTORY_NODES nodes, or HISTORY_BYTES of values
+ *         that nothing else holds, is cut: all its tensors become leaves.
+ */
+#include "tensor/break.h"
+#include "tensor/gradient.h"
+#include "tensor/rng.h"
+#include "tensor/room.h"
+
+enum { PENDING_NODES = 4096, HISTORY_NODES = 1 << 18 };
+static const int64_t HISTORY_BYTES = INT64_C(1) << 31;
+
+/* ---- the trace and its bounds */
+
+void tensor_pending_drop(Host *h)
+{
+    Recorder *r = &room_of(h)->pending;
+    if (!r->trace) return;
+    tensor_trace_end(r->trace);
+    base_mem_free(r->trace);
+    r->trace = NULL;
+}
+
+void tensor_pending_idle(Host *h)
+{
+    const Trace *tr = room_of(h)->pending.trace;
+    if (tr && !tr->pins && tr->handles.next == &tr->handles) tensor_pending_drop(h);
+}
+
+void tensor_pending_compact(Host *h)
+{
+    Recorder *r = &room_of(h)->pending;
+    if (!r->trace || r->trace->pins) return;
+    Trace *new = base_mem_zero(1, sizeof *new);
+    bool moved = new &&tensor_trace_init(new, h->cx) == SGL_OK &&tensor_trace_move(r->trace, new);
+    base_err_clear(&h->cx->err);
+    if (moved) {
+        tensor_pending_drop(h);
+        r->trace = new;
+    } else if (new) {
+        tensor_trace_end(new);
+        base_mem_free(new);
+    }
+}
+
+static int realize_all(Host *h, const Trace *tr)
+{
+    VEC(Tensor *) all = {0};
+    int status = SGL_OK;
+    for (Tensor *t = tr->handles.next; t != &tr->handles && status == SGL_OK; t = t->next)
+        if (!vec_push(&all, t)) status = base_fail(h->cx, SGL_ENOMEM, "out of memory");
+    if (status == SGL_OK) status = tensor_realize(h, all.n, all.at);
+    vec_free(&all);
+    return status;
+}
+
+/* All tensors of the trace become leaves. */
+static int cut(Host *h, const Trace *tr)
+{
+    int status = realize_all(h, tr);
+    if (status < 0) return status;
+    for (Tensor *t = tr->handles.next; t != &tr->handles; t = t->next) t->cut = !t->leaf;
+    room_of(h)->last_cut = tensor_id();
+    tensor_pending_drop(h);
+    return SGL_OK;
+}
+
+/* Where there is no memory to find the tensors that are gone, none are forgotten. */
+static void prune(Host *h, Trace *tr)
+{
+    Map live = {0};
+    bool known = tensor_ids(h, &live);
+    tensor_trace_prune(tr, known ? &live : NULL);
+    base_map_free(&live);
+}
+
+/* Keeps the trace inside its bounds. Unreachable handles count until Lua collects them, so it
+ * collects before many are run. */
+static int tidy(lua_State *L, Recorder *r)
+{
+    Host *h = r->host;
+    if (r->trace->graph->nodes.n - r->trace->fresh > PENDING_NODES) {
+        lua_gc(L, LUA_GCCOLLECT);
+        tensor_pending_idle(h);
+        int status = r->trace ? realize_all(h, r->trace) : SGL_OK;
+        if (status < 0) return status;
+    }
+    if (r->trace && r->trace->behind > r->trace->most_behind) {
+        lua_gc(L, LUA_GCCOLLECT);
+        if (r->trace) prune(h, r->trace);
+    }
+    if (!r->trace || tensor_trace_weight(r->trace) < r->trace->limit) return SGL_OK;
+    tensor_pending_compact(h);
+    const Trace *tr = r->trace;
+    bool long_history = tr->graph->nodes.n > HISTORY_NODES || tr->held > HISTORY_BYTES;
+    return long_history ? cut(h, tr) : SGL_OK;
+}
+
+static int ready(lua_State *L, Recorder *r)
+{
+    Host *h = r->host;
+    tensor_pending_idle(h);
+    if (r->trace && !r->trace->pins && tidy(L, r) < 0) return h->cx->err.code;
+    if (r->trace) return SGL_OK;
+    Trace *tr = base_mem_zero(1, sizeof *tr);
+    if (!tr) return base_fail(h->cx, SGL_ENOMEM, "out of memory for a graph");
+    if (tensor_trace_init(tr, h->cx) < 0) {
+        base_mem_free(tr);
+        return h->cx->err.code;
+    }
+    r->trace = tr;
+    return SGL_OK;
+}
+
+/* ---- recording */
+
+static Node *node(lua_State *L, Recorder *r, int arg, Tensor *t)
+{
+    (void)L, (void)arg;
+    return t->trace ? t->node : tensor_trace_leaf(r->trace, t);
+}
+
+/* A leaf whose value is known has no node; any other stays on the node, with its history. */
+static int assign(lua_State *L, Recorder *r, int arg, Tensor *t, Node *value, bool leaf)
+{
+    (void)L, (void)arg;
+    Storage *known = leaf ? tensor_trace_value(r->trace, value) : NULL;
+    if (known) {
+        tensor_set(t, dev_storage_ref(known));
+        return SGL_OK;
+    }
+    tensor_bind(t, r->trace, value);
+    t->id = tensor_id();
+    t->leaf = leaf;
+    t->cut = false;
+    return SGL_OK;
+}
+
+Storage *tensor_pending_read(lua_State *L, Host *h, Tensor *t, const char *what)
+{
+    if (t->storage) return t->storage;
+    tensor_break_note(L, h, t, what);
+    base_err_clear(&h->cx->err);
+    if (tensor_realize(h, 1, &t) < 0) bind_throw(L, h);
+    tensor_hint_memory(L, h);
+    return t->storage;
+}
+
+static Storage *read(lua_State *L, Recorder *r, int arg, Tensor *t, const char *what)
+{
+    (void)arg;
+    return tensor_pending_read(L, r->host, t, what);
+}
+
+/* A new leaf with a state of its own. */
+static Node *draw(Recorder *r, int *number)
+{
+    Storage *s = tensor_rng_next(r->host, 1);
+    Node *n = s ? ir_input(r->trace->graph, INPUT_STATE, NULL, DT_i64, 1, s->dims) : NULL;
+    if (n && tensor_trace_store(r->trace, n, s) < 0) n = NULL;
+    dev_storage_unref(s);
+    *number = 0;
+    return n;
+}
+
+static bool made(const Recorder *r, const Tensor *t) { return (void)r, (void)t, true; }
+
+/* Outside steps a number is a number of Lua, which was checked as such. */
+static void require(lua_State *L, Recorder *r, int arg, Node *n, int fits, const NumberCheck *must)
+{
+    (void)L, (void)r, (void)arg, (void)n, (void)fits, (void)must;
+}
+
+static Recorder *grad_home(lua_State *L, Recorder *r) { return (void)L, r; }
+
+/* ---- breaks: outside steps they are errors like others */
+
+static void break_begin(lua_State *L, Recorder *r) { (void)L, (void)r; }
+static void break_end(lua_State *L, Recorder *r) { (void)L, (void)r; }
+
+static void break_path(lua_State *L, Recorder *r, int row, const Node *to)
+{
+    (void)L, (void)r, (void)row, (void)to;
+}
+
+static const RecorderOps OPERATIONS = {
+    .ready = ready,
+    .node = node,
+    .assign = assign,
+    .read = read,
+    .draw = draw,
+    .made = made,
+    .require = require,
+    .grad_home = grad_home,
+    .grad_check = tensor_grad_check,
+    .break_begin = break_begin,
+    .break_end = break_end,
+    .break_path = break_path,
+};
+
+void tensor_pending_open(Host *h)
+{
+    TensorRoom *room = room_of(h);
+    if (room->recorder) return;
+    room->pending = (Recorder){.ops = &OPERATIONS, .host = h};
+    room->recorder = &room->pending;
+}

@@ -1,0 +1,38 @@
+/* recorder.c: the recorder that is on, and recording with it.
+ */
+#include "tensor/args.h"
+#include "tensor/room.h"
+
+Recorder *tensor_recorder(const Host *h) { return room_of(h)->recorder; }
+
+bool tensor_recording(const Host *h) { return room_of(h)->recorder != &room_of(h)->pending; }
+
+void tensor_recorder_on(Host *h, Recorder *r)
+{
+    TensorRoom *room = room_of(h);
+    room->recorder = r ? r : &room->pending;
+}
+
+bool tensor_recorder_holds(const Recorder *r, const Tensor *t)
+{
+    while (r && (!r->assumed || t->trace != r->trace)) r = r->outer;
+    return r != NULL;
+}
+
+Trace *tensor_trace(lua_State *L, Host *h)
+{
+    Recorder *r = tensor_recorder(h);
+    bind_interrupt_check(L, h);
+    base_err_clear(&h->cx->err);
+    if (r->ops->ready(L, r) < 0) bind_throw(L, h);
+    r->trace->graph->src = bind_src(L, h);
+    return r->trace;
+}
+
+Node *tensor_node(lua_State *L, Host *h, int arg, const char *what)
+{
+    Recorder *r = tensor_recorder(h);
+    Node *n = r->ops->node(L, r, arg, tensor_or_number(L, h, arg, what));
+    if (!n) bind_throw(L, h);
+    return n;
+}

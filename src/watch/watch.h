@@ -1,0 +1,36 @@
+/* watch.h: watching what a function does in the Lua virtual machine, while a step is captured.
+ *
+ * User frames are watched: tensors taken for booleans, keys or values; writes to what was there
+ * before; calls whose result would be frozen; and what is read, as guards. Frames of the library
+ * are trusted in all but two things: reads and writes of tables that are not its own.
+ * Holds: one watch is on at a time for each Lua state.
+ */
+#ifndef SGL_WATCH_WATCH_H
+#define SGL_WATCH_WATCH_H
+#include "watch/guard.h"
+
+typedef struct Watch Watch;
+
+/* Adds the functions of this room to the table on the top; when it has those of all rooms, takes
+ * note of them. */
+void watch_open(lua_State *L, Host *h);
+void watch_know_own(lua_State *L, Host *h);
+void watch_test(lua_State *L, Host *h); /* raises unless Lua is laid out as expected */
+
+Watch *watch_new(Host *h); /* NULL: no memory */
+void watch_free(Watch *w); /* one that is off; NULL is allowed */
+/* `once`: what was there before may be written to. Guards go to g. */
+void watch_on(lua_State *L, Watch *w, Guards *g, bool once);
+void watch_off(lua_State *L, Watch *w);        /* may be called again; NULL is allowed */
+bool watch_lost(lua_State *L, const Watch *w); /* was the hook taken away? */
+/* For lack of memory what is new and what is old is not known. */
+bool watch_failed(const Watch *w);
+/* What is at that address, a table or a tensor, stands for an argument: born inside, but not the
+ * step's. false: no memory. */
+bool watch_give(Watch *w, const void *p);
+/* A block of control flow begins, for which all that was born before it is old; the number is for
+ * its end. */
+uint64_t watch_block_begin(Watch *w);
+void watch_block_end(Watch *w, uint64_t number);
+bool watch_made(lua_State *L, const Watch *w, int at); /* was the value, no tensor, born inside? */
+#endif

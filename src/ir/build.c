@@ -257,14 +257,15 @@ Node *ir_reduce(Node *x, Op op, int n, const int *axes)
     return ir_attr_node(x->graph, op, 1, &x, &b);
 }
 
-Node *ir_dot(Node *a, Node *b) { return ir_dot_blocks(a, b, (Blocks){1, 1}); }
+Node *ir_dot(Node *a, Node *b) { return ir_dot_inner(a, b, 1, (Blocks){1, 1}); }
 
-Node *ir_dot_blocks(Node *a, Node *b, Blocks blocks)
+Node *ir_dot_inner(Node *a, Node *b, int inner, Blocks blocks)
 {
     if (!a || !b) return NULL;
     AttrBuf attrs = {0};
     ir_attr_put(&attrs, blocks.n);
     ir_attr_put(&attrs, blocks.units);
+    ir_attr_put(&attrs, inner);
     Dtype dtype = ir_dtype_promote(a->dtype, b->dtype);
     if (DTYPES[dtype].bytes == 1) dtype = DT_i32; /* as a sum of bool or u8 */
     Node *in[] = {ir_cast(a, dtype), ir_cast(b, dtype)};

@@ -48,8 +48,8 @@ Node *ir_window(Node *x, int n, const int *axes, const int64_t *size, const int6
 Node *ir_fold(Node *x, int n, const int *axes, const Dim *into, const int64_t *stride,
               const int64_t *dilation);
 Node *ir_reduce(Node *x, Op op, int n, const int *axes); /* OP_sum … OP_argmin; n = 0: x itself */
-Node *ir_dot(Node *a, Node *b);                        /* promotes; ranks and batch dims equal */
-Node *ir_dot_blocks(Node *a, Node *b, Blocks blocks);
+Node *ir_dot(Node *a, Node *b);                        /* promotes; one inner dim; see dot.h */
+Node *ir_dot_inner(Node *a, Node *b, int inner, Blocks blocks);
 Node *ir_gather(Node *x, Node *index, int axis);
 Node *ir_scatter_add(Node *x, Node *index, Node *updates, int axis);
 /* The reduction n (sum, prod, dot or scatter_add) once more, in so many blocks (blocks.h). */

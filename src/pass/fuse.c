@@ -22,7 +22,7 @@ static int place_step(Fuse *f, Node *n, GroupKind kind)
     for (int i = 0; i < n->nin && rc == 1; i++) {
         StridedView view = {.base = n->in[i]};
         if (kind == GROUP_DOT || kind == GROUP_INDEX)
-            rc = pass_space_view(f->sizes, n->in[i], kind == GROUP_INDEX, &f->arena, &view);
+            rc = pass_space_view(f->sizes, n->in[i], pass_view_form(n, i), &f->arena, &view);
         if (rc == 1) rc = pass_fuse_need(f, view.base, group);
     }
     return rc == 1 ? pass_fuse_store(f, n, group, NULL) : rc;

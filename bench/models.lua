@@ -52,12 +52,16 @@ function Lstm:forward(ids) return self.head((self.rnn(self.token(ids)))):flatten
 
 local function ids(b, t) return sgl.randint(0, 65, { b, t }):realize() end
 
-local function trained(model, x, y, opt)
-  local step = sgl.compile(function(input, target)
+local function training(model, opt, options)
+  return sgl.compile(function(input, target)
     local loss = nn.cross_entropy(model(input), target:flatten())
     opt:minimize(loss)
     return loss
-  end)
+  end, options)
+end
+
+local function trained(model, x, y, opt)
+  local step = training(model, opt)
   return function() return step(x, y) end, step
 end
 
@@ -94,6 +98,20 @@ return {
   ["gpt-small"] = function()
     local model = GPT(4, 4, 128, 64)
     return trained(model, ids(12, 64), ids(12, 64), adamw(model))
+  end,
+  -- The training step of a model for any batch size, and what makes inputs of one.
+  sized = function(name)
+    local batch = sgl.dim("batch", { max = 512 })
+    if name == "mlp" then
+      local model = mlp()
+      return training(model, adamw(model),
+        { inputs = { sgl.spec { batch, 784 }, sgl.spec({ batch }, "i32") } }), function(n)
+        return images(n, 784), sgl.randint(0, 10, { n }):realize()
+      end
+    end
+    local model, spec = GPT(4, 4, 128, 64), sgl.spec({ batch, 64 }, "i32")
+    return training(model, adamw(model), { inputs = { spec, spec } }),
+      function(n) return ids(n, 64), ids(n, 64) end
   end,
   -- A GPT of so many equal blocks, narrow, so that compilation is what takes time.
   blocks = function(count)

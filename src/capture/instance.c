@@ -1,7 +1,9 @@
 /* instance.c: one captured graph with symbolic dims, run at any sizes.
  *
  * In:   the storages of a run's inputs.
- * Out:  the program for their sizes: the graph bound to them and compiled; the last few are held.
+ * Out:  a program that serves their sizes (exec_program_fits), and these sizes. Mostly there is one
+ *        program for all; sizes that are treated in another way, such as a sum that is too long for
+ *        a tile, get one more.
  * Holds: a symbol has one value in a run, in its range and of its multiple, whatever inputs it is a
  *        size of. Programs held are bounded by number; their bytes are the cache's, which may free
  *        some and make them again.
@@ -10,14 +12,13 @@
 #include "base/clock.h"
 #include "tensor/cache.h"
 #include "tensor/dim.h"
-#include "ir/bind.h"
 #include "ir/check.h"
+#include "tensor/trace.h"
 
-enum { MOST_INSTANCES = 64 };
+enum { MOST_INSTANCES = 16 };
 
 typedef struct Instance {
     CacheEntry *entry; /* held */
-    int64_t *values;   /* of the graph's symbols, in the order of Dynamic.symbols */
     uint64_t used;
 } Instance;
 
@@ -26,7 +27,8 @@ struct Dynamic {
     Graph *graph;
     Str text; /* of it, for the keys of its programs */
     DimGuards guards;
-    int *symbols, nsymbol; /* declared symbols of the graph */
+    int64_t *values; /* of the last inputs */
+    SizeValues sizes;
     Instance at[MOST_INSTANCES];
     int n;
     uint64_t clock;
@@ -151,15 +153,13 @@ int64_t *capture_dim_solve(const Graph *g, const Shape *list)
 
 /* ---- programs ---- */
 
-/* Every symbol of the graph must be the size of an input: collected into d->symbols. */
-static int find_symbols(Dynamic *d)
+/* Every symbol of the graph must be the size of an input. */
+static int check_symbols(const Graph *g)
 {
-    const Graph *g = d->graph;
     Ctx *cx = g->cx;
     int count = ir_dim_symbol_count(cx), *found = base_mem_zero(count + 1, sizeof *found);
     uint8_t *bound = base_mem_zero(count + 1, 1), *used = base_mem_zero(count + 1, 1);
-    d->symbols = base_mem_zero(count + 1, sizeof *d->symbols);
-    int status = found && bound && used && d->symbols ? SGL_OK : SGL_ENOMEM;
+    int status = found && bound && used ? SGL_OK : SGL_ENOMEM;
     if (status < 0) base_fail(cx, SGL_ENOMEM, "out of memory for the dims of a step");
     for (int i = 0; i < g->inputs.n && status == SGL_OK; i++)
         for (int k = 0; k < g->inputs.at[i].node->rank; k++) {
@@ -173,15 +173,12 @@ static int find_symbols(Dynamic *d)
             for (int m = ir_dim_symbols(cx, dims[k], found, count); m > 0; m--)
                 used[found[m - 1]] = 1;
     }
-    for (int s = 0; s < count && status == SGL_OK; s++) {
-        if (!used[s]) continue;
-        if (bound[s]) d->symbols[d->nsymbol++] = s;
-        else
+    for (int s = 0; s < count && status == SGL_OK; s++)
+        if (used[s] && !bound[s])
             status = base_fail(cx, SGL_ESHAPE,
                                "dim '%s' is the size of no input by itself, so a "
                                "run cannot know it",
                                ir_dim_symbol_at(cx, s)->name);
-    }
     base_mem_free(found);
     base_mem_free(bound);
     base_mem_free(used);
@@ -200,7 +197,7 @@ Dynamic *capture_dynamic_new(Host *h, Graph *g, DimGuards *guards)
     d->graph = g;
     d->guards = *guards;
     *guards = (DimGuards){0};
-    if (find_symbols(d) == SGL_OK && tensor_cache_text(g, &d->text) == SGL_OK) return d;
+    if (check_symbols(g) == SGL_OK && tensor_cache_text(g, &d->text) >= 0) return d;
     capture_dynamic_free(d, true);
     return NULL;
 }
@@ -208,7 +205,6 @@ Dynamic *capture_dynamic_new(Host *h, Graph *g, DimGuards *guards)
 static void instance_drop(Dynamic *d, int i, bool drop)
 {
     exec_cache_release(d->cache, d->at[i].entry, drop);
-    base_mem_free(d->at[i].values);
     d->at[i] = d->at[--d->n];
 }
 
@@ -216,7 +212,7 @@ void capture_dynamic_free(Dynamic *d, bool drop)
 {
     if (!d) return;
     while (d->n) instance_drop(d, d->n - 1, drop);
-    base_mem_free(d->symbols);
+    base_mem_free(d->values);
     base_mem_free(d->guards.at);
     base_str_free(&d->text);
     ir_graph_free(d->graph);
@@ -254,48 +250,41 @@ static void make_room(Dynamic *d)
     instance_drop(d, oldest, true);
 }
 
-static Instance *instance_find(Dynamic *d, const int64_t *values)
+static Graph *copy_of(const CacheRecipe *r) { return tensor_copy_whole(r->arg); }
+
+/* Does the program of the entry serve the sizes? One that the cache freed can be made to. */
+static bool serves(const Dynamic *d, CacheEntry *e)
 {
-    for (int i = 0; i < d->n; i++) {
-        bool same = true;
-        for (int k = 0; same && k < d->nsymbol; k++)
-            same = d->at[i].values[k] == values[d->symbols[k]];
-        if (same) return &d->at[i];
-    }
-    return NULL;
+    const Program *p = exec_cache_program(d->cache, e);
+    return !p || exec_program_fits(p, &d->sizes);
 }
 
-typedef struct Bound {
-    const Graph *graph;
-    const int64_t *values;
-} Bound;
-
-static Graph *bind(const CacheRecipe *r)
+/* Among those held, the one used last is asked first. */
+static Instance *instance_find(Dynamic *d)
 {
-    const Bound *b = r->arg;
-    return ir_bind(b->graph, b->values);
+    Instance *found = NULL;
+    for (int i = 0; i < d->n; i++)
+        if (!found || d->at[i].used > found->used) found = &d->at[i];
+    if (!found || serves(d, found->entry)) return found;
+    found = NULL;
+    for (int i = 0; i < d->n && !found; i++)
+        if (serves(d, d->at[i].entry)) found = &d->at[i];
+    return found;
 }
 
-static Instance *instance_add(Host *h, Dynamic *d, const int64_t *values)
+/* The first program of the graph that serves the sizes, by number; compiled if there is none. */
+static Instance *instance_add(Host *h, Dynamic *d)
 {
-    double start = base_clock();
-    int64_t *own = base_mem_zero((size_t)d->nsymbol + 1, sizeof *own);
-    if (!own) {
-        base_fail(h->cx, SGL_ENOMEM, "out of memory for a step");
-        return NULL;
-    }
-    for (int k = 0; k < d->nsymbol; k++) own[k] = values[d->symbols[k]];
-    Bound bound = {d->graph, values};
-    CacheRecipe r = {&d->text, own, d->nsymbol, bind, &bound};
+    CacheRecipe r = {.text = &d->text, .sizes = &d->sizes, .graph = copy_of, .arg = d->graph};
     CacheEntry *entry = tensor_cache_captured(h, &r);
-    if (!entry) {
-        base_mem_free(own);
-        return NULL;
+    while (entry && !serves(d, entry)) {
+        exec_cache_release(d->cache, entry, false);
+        r.variant++;
+        entry = tensor_cache_captured(h, &r);
     }
+    if (!entry) return NULL;
     make_room(d);
-    d->info.bindings++;
-    d->info.bind_seconds += base_clock() - start;
-    d->at[d->n] = (Instance){.entry = entry, .values = own};
+    d->at[d->n] = (Instance){.entry = entry};
     return &d->at[d->n++];
 }
 
@@ -328,22 +317,37 @@ static int64_t *solve(const Graph *g, Storage *const *in)
 CacheEntry *capture_dynamic_entry(Host *h, Dynamic *d, Storage *const *in)
 {
     if (check_dtypes(d->graph, in) < 0) return NULL;
+    int count = ir_dim_symbol_count(h->cx), which;
     int64_t *values = solve(d->graph, in);
     if (!values) return NULL;
-    int which;
-    Instance *found = NULL;
     if (!tensor_guards_hold(h->cx, &d->guards, values, &which)) {
         SrcPos at = base_src_pos(h->cx, d->guards.at[which].src);
         base_fail(h->cx, SGL_ESTATE, "a comparison of sizes (%s:%d) has another result here",
                   at.file, at.line);
-    } else {
-        found = instance_find(d, values);
-        if (!found) found = instance_add(h, d, values);
+        base_mem_free(values);
+        return NULL;
     }
-    base_mem_free(values);
+    bool same = d->values && d->sizes.n <= count &&
+                !memcmp(d->values, values, (size_t)d->sizes.n * sizeof *values);
+    d->info.bindings += !same;
+    base_mem_free(d->values);
+    d->values = values;
+    d->sizes = (SizeValues){values, count};
+    Instance *found = instance_find(d);
+    if (!found) found = instance_add(h, d);
     if (found) found->used = ++d->clock;
     return found ? found->entry : NULL;
 }
+
+int capture_dynamic_bind(Dynamic *d, Program *p)
+{
+    double start = base_clock();
+    int code = exec_program_resize(p, &d->sizes);
+    d->info.bind_seconds += base_clock() - start;
+    return code;
+}
+
+const SizeValues *capture_dynamic_sizes(const Dynamic *d) { return &d->sizes; }
 
 CacheEntry *capture_dynamic_latest(const Dynamic *d)
 {

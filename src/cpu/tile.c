@@ -127,7 +127,7 @@ static int make_plan(TilePlan *p)
     p->lanes = product(k, k->nouter, k->nvar);
     p->leaves = leaves_of(k);
     size[k->mode](p);
-    p->walk = base_mem_zero(walks_most(k) + 1, sizeof *p->walk);
+    p->walk = base_mem_alloc((walks_most(k) + 1) * sizeof *p->walk);
     if (!p->walk || cpu_tile_reductions(p) != SGL_OK || cpu_tile_code(p) != SGL_OK)
         return SGL_ENOMEM;
     for (int i = 0; i < p->nwalk; i++)
@@ -152,9 +152,9 @@ TilePlan *cpu_tile_plan(const Kernel *k, const TileOps *ops)
     return NULL;
 }
 
-void cpu_tile_free(TilePlan *p)
+/* Frees what the plan has made. */
+static void clear(TilePlan *p)
 {
-    if (!p) return;
     base_mem_free(p->pre.inst);
     base_mem_free(p->pre.value);
     base_mem_free(p->post.inst);
@@ -163,6 +163,21 @@ void cpu_tile_free(TilePlan *p)
     base_mem_free(p->walk);
     for (int i = 0; i < p->nreduce; i++) base_mem_free(p->reduce[i].leaves);
     base_mem_free(p->reduce);
+    *p = (TilePlan){.kernel = p->kernel, .ops = p->ops};
+}
+
+int cpu_tile_resize(TilePlan *p)
+{
+    clear(p);
+    int code = make_plan(p);
+    if (code < 0) clear(p);
+    return code;
+}
+
+void cpu_tile_free(TilePlan *p)
+{
+    if (!p) return;
+    clear(p);
     base_mem_free(p);
 }
 

@@ -253,9 +253,9 @@ static int code_list(TilePlan *p, TileCodeList *list, int first, int last)
     size_t n = (size_t)k->ninst + 1, most = 3 * n;
     Coder c = {.p = p, .k = k, .list = list, .post = list == &p->post, .widest = SPAN_FULL};
     if (c.post) c.widest = k->mode == KERN_COL ? SPAN_LANES : SPAN_OUTER;
-    list->inst = base_mem_zero(2 * most, sizeof *list->inst);
-    list->value = base_mem_zero(most, sizeof *list->value);
-    TileInst *room = base_mem_zero(3 * most, sizeof *room);
+    list->inst = base_mem_alloc(2 * most * sizeof *list->inst);
+    list->value = base_mem_alloc(most * sizeof *list->value);
+    TileInst *room = base_mem_alloc(3 * most * sizeof *room);
     int *maps = base_mem_zero(2 * n + 2 * most, sizeof *maps);
     int status = SGL_ENOMEM;
     if (list->inst && list->value && room && maps) {

@@ -23,6 +23,9 @@ typedef struct Call {
     Control c;
     int block[2];  /* numbers, -1: none */
     size_t *bytes; /* by result of the block: what one has */
+    size_t *slice; /* scan: by input, what one step takes of it */
+    size_t room;   /* bytes in `memory`, or in `stage` */
+    Num length;    /* for the sizes at hand: steps, or at most */
     void **own;    /* by result of the block: memory of the call, NULL: a buffer's */
     void **in, **out;
     void *memory; /* for them, in the device's memory */
@@ -31,6 +34,7 @@ typedef struct Call {
 
 struct Calls {
     Ctx *cx;
+    const Sizes *sizes; /* borrowed */
     Device *where; /* the memory that all addresses are in; NULL: the host's */
     bool computes;
     size_t bytes; /* memory of all calls */
@@ -44,7 +48,11 @@ static int out_of_memory(Ctx *cx)
     return base_fail(cx, SGL_ENOMEM, "out of memory for the blocks of a program");
 }
 
-static size_t bytes_of(const Node *n) { return (size_t)ir_count(n) * DTYPES[n->dtype].bytes; }
+/* For the sizes at hand. */
+static size_t bytes_of(const Calls *c, const Node *n)
+{
+    return (size_t)pass_count_now(c->sizes, n) * DTYPES[n->dtype].bytes;
+}
 
 static size_t round_up(size_t bytes) { return (bytes + 127) / 128 * 128; }
 
@@ -79,7 +87,7 @@ static int block_find(Calls *c, const Graph *graph, int ncarry)
     for (int i = 0; i < c->blocks.n; i++)
         if (c->blocks.at[i].graph == graph && c->blocks.at[i].ncarry == ncarry) return i;
     Graph *g = ncarry ? body_graph(graph, ncarry) : ir_graph_ref((Graph *)graph);
-    Block b = {graph, ncarry, g ? exec_compile_part(g) : NULL};
+    Block b = {graph, ncarry, g ? exec_compile_part(g, NULL, &c->sizes->values) : NULL};
     if (!b.program) return c->cx->err.code;
     if (vec_push(&c->blocks, b)) return c->blocks.n - 1;
     exec_program_free(b.program);
@@ -95,20 +103,22 @@ static int call_arg(const Call *call, int out)
 static int call_memory(Calls *c, Call *call)
 {
     const Graph *block = call->c.block[0];
-    int n = block->outputs.n, nin = call->step->node->nin;
+    int n = block->outputs.n;
     size_t total = 0;
-    call->bytes = base_mem_zero((size_t)n + 1, sizeof *call->bytes);
-    call->own = base_mem_zero((size_t)(2 * n + nin) + 3, sizeof *call->own);
-    if (!call->bytes || !call->own) return out_of_memory(c->cx);
-    call->in = call->own + n + 1;
-    call->out = call->in + nin + 1;
+    call->length = pass_size_guess(c->sizes, ir_num_of(call->c.length));
+    for (int i = 0; i < call->c.nxs; i++)
+        call->slice[i] = bytes_of(c, block->inputs.at[call->c.ncarry + i].node);
     for (int k = 0; k < n; k++) {
-        call->bytes[k] = bytes_of(block->outputs.at[k].node);
+        call->bytes[k] = bytes_of(c, block->outputs.at[k].node);
         if (call_arg(call, k) < 0) total += round_up(call->bytes[k]) + 128;
     }
-    c->bytes += total;
-    call->memory = dev_alloc(c->where, total);
-    if (!call->memory) return out_of_memory(c->cx);
+    if (!call->memory || total > call->room) {
+        dev_free(c->where, call->memory);
+        call->memory = dev_alloc(c->where, total);
+        if (!call->memory) return out_of_memory(c->cx);
+        c->bytes += total - call->room;
+        call->room = total;
+    }
     char *at = call->memory;
     for (int k = 0; k < n; k++) {
         if (call_arg(call, k) >= 0) continue;
@@ -123,14 +133,35 @@ static int effect_memory(Calls *c, Call *call)
 {
     const Node *n = call->step->node;
     size_t total = 0;
-    call->in = call->own = base_mem_zero((size_t)n->nin + 1, sizeof *call->own);
-    if (!call->in) return out_of_memory(c->cx);
     if (!c->where) return SGL_OK;
-    for (int i = 1; i < n->nin; i++) total += round_up(bytes_of(n->in[i]));
-    call->stage = base_mem_big(total);
-    if (!call->stage) return out_of_memory(c->cx);
+    for (int i = 1; i < n->nin; i++) total += round_up(bytes_of(c, n->in[i]));
+    if (!call->stage || total > call->room) {
+        base_mem_free(call->stage);
+        call->stage = base_mem_big(total);
+        if (!call->stage) return out_of_memory(c->cx);
+        call->room = total;
+    }
     char *at = call->stage;
-    for (int i = 1; i < n->nin; at += round_up(bytes_of(n->in[i++]))) call->in[i - 1] = at;
+    for (int i = 1; i < n->nin; at += round_up(bytes_of(c, n->in[i++]))) call->in[i - 1] = at;
+    return SGL_OK;
+}
+
+static int call_sizes(Calls *c, Call *call)
+{
+    if (!call->step) return SGL_OK;
+    return ir_is_control(call->step->node) ? call_memory(c, call) : effect_memory(c, call);
+}
+
+/* Lists as long as the blocks have inputs and outputs. */
+static int call_lists(Calls *c, Call *call)
+{
+    int n = call->c.block[0] ? call->c.block[0]->outputs.n : 0, nin = call->step->node->nin;
+    call->bytes = base_mem_zero((size_t)(n + call->c.nxs) + 1, sizeof *call->bytes);
+    call->own = base_mem_zero((size_t)(2 * n + nin) + 3, sizeof *call->own);
+    if (!call->bytes || !call->own) return out_of_memory(c->cx);
+    call->slice = call->bytes + n;
+    call->in = call->own + n + 1;
+    call->out = call->in + nin + 1;
     return SGL_OK;
 }
 
@@ -138,16 +169,32 @@ static int call_make(Calls *c, Call *call, const Step *step)
 {
     call->step = step;
     call->block[0] = call->block[1] = -1;
-    if (!ir_is_control(step->node)) return effect_memory(c, call);
-    call->c = ir_control(step->node);
+    if (ir_is_control(step->node)) call->c = ir_control(step->node);
     for (int b = 0; b < 2 && call->c.block[b]; b++) {
         call->block[b] = block_find(c, call->c.block[b], call->c.ncarry);
         if (call->block[b] < 0) return call->block[b];
     }
-    return call_memory(c, call);
+    int code = call_lists(c, call);
+    return code < 0 ? code : call_sizes(c, call);
 }
 
-int exec_calls_make(Device *d, const StepVec *steps, Calls **out)
+int exec_calls_resize(Calls *c)
+{
+    int status = SGL_OK;
+    for (int i = 0; c && i < c->blocks.n && status >= 0; i++)
+        status = exec_program_resize(c->blocks.at[i].program, &c->sizes->values);
+    for (int i = 0; c && i < c->ncall && status >= 0; i++) status = call_sizes(c, &c->call[i]);
+    return status;
+}
+
+bool exec_calls_fit(const Calls *c, const SizeValues *values)
+{
+    for (int i = 0; c && i < c->blocks.n; i++)
+        if (!exec_program_fits(c->blocks.at[i].program, values)) return false;
+    return true;
+}
+
+int exec_calls_make(Device *d, const StepVec *steps, const Sizes *sizes, Calls **out)
 {
     Ctx *cx = d->cx;
     int ncall = 0, status = SGL_OK;
@@ -157,6 +204,7 @@ int exec_calls_make(Device *d, const StepVec *steps, Calls **out)
     Calls *c = base_mem_zero(1, sizeof *c);
     if (!c) return out_of_memory(cx);
     c->cx = cx;
+    c->sizes = sizes;
     c->where = dev_memory(d);
     c->computes = d->backend->computes;
     c->call = base_mem_zero((size_t)steps->n, sizeof *c->call);
@@ -240,12 +288,10 @@ static char *row_at(void *stacked, int64_t row, size_t bytes)
 static int run_row(Calls *c, Call *call, int64_t row, void *const *buffers)
 {
     const Control *k = &call->c;
-    const Graph *body = k->block[0];
     int status = SGL_OK;
     for (int i = 0; i < k->nxs; i++) {
         int at = k->ncarry + i;
-        size_t bytes = bytes_of(body->inputs.at[at].node);
-        call->in[at] = row_at(arg(call, at, buffers), row, bytes);
+        call->in[at] = row_at(arg(call, at, buffers), row, call->slice[i]);
     }
     for (int i = 0; i < k->ncarry && status >= 0; i++) {
         int b = call_arg(call, k->saved + i);
@@ -270,7 +316,7 @@ static int finish_loop(const Calls *c, Call *call, int64_t done, void *const *bu
     if (count >= 0) status = dev_put(c->where, buffers[count], &steps, sizeof steps);
     for (int i = 0; i < k->ncarry && status >= 0; i++) {
         int b = call_arg(call, k->saved + i);
-        size_t left = (size_t)(k->length - done) * call->bytes[i];
+        size_t left = (size_t)(call->length - done) * call->bytes[i];
         if (b >= 0) status = dev_zero(c->where, row_at(buffers[b], done, call->bytes[i]), left);
     }
     return status;
@@ -279,7 +325,7 @@ static int finish_loop(const Calls *c, Call *call, int64_t done, void *const *bu
 static int run_steps(Calls *c, Call *call, void *const *buffers)
 {
     const Control *k = &call->c;
-    int64_t done = 0, most = k->length;
+    int64_t done = 0, most = call->length;
     int status = SGL_OK;
     for (int i = 0; i < k->ncarry && status >= 0; i++) {
         call->in[i] = result(call, i, buffers);
@@ -293,7 +339,7 @@ static int run_steps(Calls *c, Call *call, void *const *buffers)
         if (k->op == OP_loop && c->computes) status = truth(c, call->in[0], &more);
         if (status >= 0 && more) status = exec_interrupted(c->cx, call->step->node);
         if (status < 0 || !more) break;
-        status = run_row(c, call, k->reverse ? k->length - 1 - done : done, buffers);
+        status = run_row(c, call, k->reverse ? call->length - 1 - done : done, buffers);
     }
     return status >= 0 && k->op == OP_loop ? finish_loop(c, call, done, buffers) : status;
 }
@@ -305,7 +351,7 @@ static int fetch_values(const Calls *c, Call *call, void *const *buffers)
     int status = SGL_OK;
     for (int i = 1; i < n->nin && status >= 0; i++) {
         void *from = arg(call, i, buffers);
-        if (c->where) status = dev_get(c->where, call->in[i - 1], from, bytes_of(n->in[i]));
+        if (c->where) status = dev_get(c->where, call->in[i - 1], from, bytes_of(c, n->in[i]));
         else call->in[i - 1] = from;
     }
     return status;

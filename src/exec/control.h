@@ -13,7 +13,10 @@
 typedef struct Calls Calls;
 
 /* Compiles what the calls among the steps run; *out is NULL when there is none. */
-int exec_calls_make(Device *d, const StepVec *steps, Calls **out);
+int exec_calls_make(Device *d, const StepVec *steps, const Sizes *sizes, Calls **out);
+/* Other sizes: the memory of the calls, and their blocks. */
+int exec_calls_resize(Calls *c);
+bool exec_calls_fit(const Calls *c, const SizeValues *values);
 void exec_calls_free(Calls *c);                        /* NULL is allowed */
 int exec_calls_run(Calls *c, int step, void *const *buffers);
 
@@ -24,7 +27,7 @@ const Program *exec_calls_at(const Calls *c, int i);
 int exec_calls_of(const Calls *c, int step, int out[2]);
 
 /* program.c: as exec_compile, for a block: a part of a program, which is not told of. */
-Program *exec_compile_part(Graph *g);
+Program *exec_compile_part(Graph *g, const char *text, const SizeValues *values);
 /* program.c: a run on plain addresses, for blocks: in[i] of graph input i, out[k] of output k,
  * naturally aligned. State is updated in place. */
 int exec_program_call(Program *p, void *const *in, void *const *out);

@@ -152,10 +152,17 @@ static int enter(Program *p)
     return SGL_OK;
 }
 
+/* Peak memory of a run, with that of blocks. */
+static void count_arena(Program *p)
+{
+    p->info.arena_bytes = p->schedule->arena_bytes + exec_calls_bytes(p->calls);
+    for (int i = 0; i < exec_calls_count(p->calls); i++)
+        p->info.arena_bytes += exec_program_info(exec_calls_at(p->calls, i))->arena_bytes;
+}
+
 static void count_blocks(Program *p)
 {
     ProgramInfo *info = &p->info;
-    info->arena_bytes += exec_calls_bytes(p->calls);
     info->bytes += exec_calls_bytes(p->calls);
     for (int i = 0; i < exec_calls_count(p->calls); i++) {
         const ProgramInfo *block = exec_program_info(exec_calls_at(p->calls, i));
@@ -167,7 +174,6 @@ static void count_blocks(Program *p)
         info->dots += block->dots;
         info->ops += block->ops;
         info->fused += block->fused;
-        info->arena_bytes += block->arena_bytes;
         info->bytes += block->bytes;
         info->blocks += block->blocks + 1;
     }
@@ -186,32 +192,23 @@ static void count(Program *p, double start)
         p->fails |= STEPS[p->steps.at[i].kind].fails;
     }
     info->steps = p->steps.n;
-    info->arena_bytes = s->arena_bytes;
+    count_arena(p);
     info->bytes = sizeof *p + p->arena.bytes + s->graph->arena.bytes +
                   (size_t)p->steps.cap * sizeof *p->steps.at;
     count_blocks(p);
     info->compile_seconds = base_clock() - start;
 }
 
-static int check_static(const Graph *g)
-{
-    const Node *n = ir_graph_symbolic(g);
-    if (!n) return SGL_OK;
-    return base_fail(g->cx, SGL_EUNSUP,
-                     "%%%u (%s) has a dim that is not a number: bind the symbols "
-                     "before compiling",
-                     n->id, ir_op(n)->name);
-}
-
 /* By the passes, or from the disk what they gave before; `key` is then this graph's. Takes g. */
-static Schedule *schedule(Graph *g, ProgramInfo *info, Str *key)
+static Schedule *schedule(Graph *g, const char *text, const SizeValues *values, ProgramInfo *info,
+                          Str *key)
 {
     ExecHooks hooks = hooks_of(g->cx);
-    bool wanted = exec_warm_wanted(g) && exec_warm_key(g, key);
+    bool wanted = !values && exec_warm_wanted(g) && exec_warm_key(g, text, key);
     Schedule *s = wanted ? exec_warm_load(g, key, &hooks, &info->passes) : NULL;
     info->cache = s ? "disk" : "none";
     if (s || !wanted) base_str_free(key);
-    return s ? s : pass_run(g, NULL, NULL, &info->passes, hooks.pass, hooks.arg);
+    return s ? s : pass_run(g, values, NULL, &info->passes, hooks.pass, hooks.arg);
 }
 
 /* The backend's part, and the blocks. The workspace is taken here, so that a job that does not fit
@@ -222,19 +219,29 @@ static int prepare(Program *p)
     int code = b->prepare ? b->prepare(p->device, &p->steps, &p->state) : SGL_OK;
     if (code >= 0) code = enter(p);
     if (code < 0) return code;
-    code = exec_calls_make(p->device, &p->steps, &p->calls);
+    code = exec_calls_make(p->device, &p->steps, p->schedule->sizes, &p->calls);
     exec_workspace_give(p->device);
     return code;
 }
 
-Program *exec_compile_part(Graph *g)
+/* The numbers that depend on sizes become those of the sizes at hand. */
+static int fill(Program *p)
+{
+    if (p->cx->err.code) return p->cx->err.code; /* a Num failed on the way */
+    int code = exec_sizes_find(p->cx, &p->steps, &p->sizes);
+    if (code >= 0) exec_sizes_fill(&p->sizes, p->schedule->sizes, true);
+    p->sized = true;
+    return code;
+}
+
+Program *exec_compile_part(Graph *g, const char *text, const SizeValues *values)
 {
     double start = base_clock();
     Ctx *cx = g->cx;
     Str key = {0};
     Program *p = NULL;
     Device *device = exec_device(cx, exec_backend_chosen(cx));
-    if (device && check_static(g) == SGL_OK && !(p = base_mem_zero(1, sizeof *p)))
+    if (device && !(p = base_mem_zero(1, sizeof *p)))
         base_fail(cx, SGL_ENOMEM, "no memory for a program");
     if (!p) {
         ir_graph_free(g);
@@ -243,8 +250,8 @@ Program *exec_compile_part(Graph *g)
     p->cx = cx;
     p->device = device;
     p->where = dev_memory(device);
-    p->schedule = schedule(g, &p->info, &key);
-    if (!p->schedule || lower(p) < 0 || allocate(p) < 0 || prepare(p) < 0) {
+    p->schedule = schedule(g, text, values, &p->info, &key);
+    if (!p->schedule || lower(p) < 0 || fill(p) < 0 || allocate(p) < 0 || prepare(p) < 0) {
         exec_program_free(p);
         p = NULL;
     }
@@ -260,7 +267,7 @@ static void has_compiled(Ctx *cx, int backend)
         exec_lifecycle_move(cx, backend, BACKEND_COMPILED);
 }
 
-Program *exec_compile(Graph *g)
+Program *exec_compile(Graph *g, const char *text, const SizeValues *values)
 {
     if (!g) return NULL;
     Ctx *cx = g->cx;
@@ -269,10 +276,12 @@ Program *exec_compile(Graph *g)
         ir_graph_free(g);
         return NULL;
     }
+    ir_dim_budget(cx, DIM_STEPS_COMPILE);
     ObsSpan span = obs_span_begin(cx);
     obs_event(cx, OBS_compile_start, -1, OBS_TEXT("backend", exec_backend(cx)->name),
               OBS_INT("nodes", g->nodes.n));
-    Program *p = exec_compile_part(g);
+    Program *p = exec_compile_part(g, text, values);
+    ir_dim_budget(cx, DIM_STEPS);
     exec_compile_tell(cx, p, false, obs_span_ms(&span));
     if (p) has_compiled(cx, backend);
     obs_span_end(cx, &span);
@@ -297,6 +306,7 @@ void exec_program_free(Program *p)
     base_mem_free(p->kept);
     base_mem_free(p->buffers);
     vec_free(&p->steps);
+    exec_sizes_free(&p->sizes);
     base_arena_free(&p->arena);
     pass_schedule_free(p->schedule);
     base_mem_free(p);
@@ -315,10 +325,52 @@ Graph *exec_program_take_source(Program *p)
     return source;
 }
 
-static bool same_dims(const Storage *s, const Node *n)
+bool exec_program_fits(const Program *p, const SizeValues *values)
 {
+    return pass_sizes_fit(p->schedule->sizes, values) && exec_calls_fit(p->calls, values);
+}
+
+/* Numbers in the steps, offsets in the arena, then what backend and blocks make of them. */
+static int resize(Program *p)
+{
+    const Backend *b = p->device->backend;
+    int code = SGL_OK;
+    dev_drain(p->device);
+    exec_sizes_fill(&p->sizes, p->schedule->sizes, !p->sized);
+    pass_plan_sizes(p->schedule);
+    p->memory = NULL;
+    if (code >= 0 && b->resize) code = b->resize(p->device, &p->steps, p->sizes.moved, p->state);
+    if (code >= 0 && !b->resize && b->prepare) {
+        if (b->release && p->state) b->release(p->state);
+        p->state = NULL;
+        code = b->prepare(p->device, &p->steps, &p->state);
+    }
+    if (code >= 0) code = exec_calls_resize(p->calls);
+    count_arena(p);
+    return code;
+}
+
+int exec_program_resize(Program *p, const SizeValues *values)
+{
+    if (!pass_sizes_set(p->schedule->sizes, values) && p->sized) return SGL_OK;
+    int code = resize(p);
+    p->sized = code >= 0;
+    return code;
+}
+
+/* The dims of n for the sizes at hand. */
+static void dims_now(const Program *p, const Node *n, Dim *dims)
+{
+    for (int i = 0; i < n->rank; i++)
+        dims[i] = pass_size_guess(p->schedule->sizes, ir_num_of(n->dims[i]));
+}
+
+static bool same_dims(const Program *p, const Storage *s, const Node *n)
+{
+    Dim dims[OP_MAX_RANK];
     bool same = s->rank == n->rank;
-    for (int i = 0; same && i < s->rank; i++) same = s->dims[i] == n->dims[i];
+    dims_now(p, n, dims);
+    for (int i = 0; same && i < s->rank; i++) same = s->dims[i] == dims[i];
     return same;
 }
 
@@ -335,7 +387,7 @@ static int check_input(const Program *p, int i, const Storage *s)
     const GraphInput *in = &exec_program_graph(p)->inputs.at[i];
     const char *name = in->name ? in->name : "";
     if (!s) return base_fail(p->cx, SGL_EARG, "input %d '%s' is missing", i + 1, name);
-    if (s->dtype == in->node->dtype && same_dims(s, in->node)) return SGL_OK;
+    if (s->dtype == in->node->dtype && same_dims(p, s, in->node)) return SGL_OK;
 
     int code = s->dtype != in->node->dtype ? SGL_EDTYPE : SGL_ESHAPE;
     Str want = {0}, got = {0};
@@ -355,11 +407,12 @@ static int check_input(const Program *p, int i, const Storage *s)
  * a caller still has it. */
 static int take_output(Program *p, int k)
 {
-    if (p->kept[k] && p->kept[k]->refs == 1) return SGL_OK;
     const Node *n = exec_program_graph(p)->outputs.at[k].node;
+    Dim dims[OP_MAX_RANK];
+    if (p->kept[k] && p->kept[k]->refs == 1 && same_dims(p, p->kept[k], n)) return SGL_OK;
+    dims_now(p, n, dims);
     dev_storage_unref(p->kept[k]);
-    Storage *s = p->kept[k] =
-        dev_storage_new_on(p->where, p->cx, (Dtype)n->dtype, n->rank, n->dims);
+    Storage *s = p->kept[k] = dev_storage_new_on(p->where, p->cx, (Dtype)n->dtype, n->rank, dims);
     if (!s) return SGL_ENOMEM;
     return p->device->backend->computes ? SGL_OK : dev_storage_zero(s);
 }

@@ -38,8 +38,15 @@ typedef struct ExecPrint { ExecPrintFn fn; void *arg; } ExecPrint;
 int exec_print_set(Ctx *cx, ExecPrint print);
 int exec_print(Ctx *cx, const Node *n, const char *text, void *const *values);
 
-/* Compiles a graph (takes it). NULL with the context's error set. Static dims only. */
-Program *exec_compile(Graph *g);
+/* Compiles a graph (takes it). NULL with the context's error set. `text` is its plain text
+ * (ir/text.h) where the caller has it, or NULL; `values` are the sizes at hand if the graph has
+ * symbolic dims, else NULL. */
+Program *exec_compile(Graph *g, const char *text, const SizeValues *values);
+/* May a program serve these sizes? It was compiled for sizes that give the same answers to all that
+ * bits depend on (pass/size.h). */
+bool exec_program_fits(const Program *p, const SizeValues *values);
+/* Before a run with sizes that fit. Numbers are filled in; nothing is compiled. */
+int exec_program_resize(Program *p, const SizeValues *values);
 /* In place of compiling, p was found in memory: tells it, and takes the backend's step. */
 void exec_compile_found(Program *p, double ms);
 void exec_program_free(Program *p);
@@ -49,7 +56,7 @@ const Graph *exec_program_graph(const Program *p);        /* after simplify; bor
  * beside the one it runs. */
 Graph *exec_program_take_source(Program *p);
 
-/* Runs. in[i] is the storage of graph input i: same dtype and dims, else SGL_ESHAPE/EDTYPE naming
+/* Runs. in[i] is the storage of graph input i: same dtype, and dims for the sizes at hand, else SGL_ESHAPE/EDTYPE naming
  * the input. State inputs that the graph assigns are updated in place (the caller made them
  * unshared). out[k] becomes a new reference for output k. On an error (an index out of range, an
  * interrupt) its text ends with the user's position, state assigned by finished steps may have
@@ -57,9 +64,9 @@ Graph *exec_program_take_source(Program *p);
  * context is cleared. */
 int exec_run(Program *p, Storage *const *in, Storage **out);
 
-/* For people, by level: "fused" the groups, "plan" the buffers, "kernels" the steps in full,
- * "c" a C file. */
-#define EXEC_STAGES "fused", "plan", "kernels", "c"
-void exec_program_print(const Program *p, const char *level, Str *out);
+/* For people, by stage: "fused" the groups, "plan" the buffers, "kernels" the steps in full, "c" a
+ * C file that computes the same. */
+const char *exec_stage_name(int i);                       /* NULL behind the last */
+void exec_program_print(const Program *p, const char *stage, Str *out);
 void exec_step_print(const Program *p, int step, Str *out);    /* one line */
 #endif

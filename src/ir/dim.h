@@ -36,6 +36,8 @@ bool ir_dim_hint(Ctx *cx, Dim d);
 /* The arithmetic may take so many steps from now on before it gives up with SGL_ESHAPE. */
 void ir_dim_budget(Ctx *cx, int64_t steps);
 #define DIM_STEPS INT64_C(400000)
+/* Passes ask in proportion to the nodes of a graph whose sizes were made within DIM_STEPS. */
+#define DIM_STEPS_COMPILE (INT64_C(1) << 40)
 void ir_dim_range(const Ctx *cx, Dim d, int64_t *lo, int64_t *hi);
 /* 0 or more when it is certain that d is never below 0: knows what a rounded quotient has to do
  * with its expression, which the range does not. */

@@ -277,7 +277,7 @@ static void finish(Fuse *f)
 
 static int check_sizes(const PassState *st)
 {
-    const Node *n = st->sizes->values ? NULL : ir_graph_symbolic(st->graph);
+    const Node *n = st->sizes->values.n ? NULL : ir_graph_symbolic(st->graph);
     if (!n) return SGL_OK;
     return base_fail(st->cx, SGL_EUNSUP,
                      "%%%u (%s) has a dim that is not a number: bind the symbols before compiling",

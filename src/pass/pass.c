@@ -51,7 +51,7 @@ static const Pass *find(const char *name)
 }
 
 /* The passes from `first` to `last`, or to the end. */
-static Schedule *run(Graph *g, const int64_t *values, const Pass *first, const Pass *last,
+static Schedule *run(Graph *g, const SizeValues *values, const Pass *first, const Pass *last,
                      PassTimes *times, PassHook hook, void *arg)
 {
     PassState st = {.cx = g->cx, .graph = g, .sizes = pass_sizes_new(g->cx, values)};
@@ -78,7 +78,7 @@ int pass_rewrite(PassState *st, Remake remake, void *arg)
     return SGL_OK;
 }
 
-Schedule *pass_run(Graph *g, const int64_t *values, const char *until, PassTimes *times,
+Schedule *pass_run(Graph *g, const SizeValues *values, const char *until, PassTimes *times,
                    PassHook hook, void *arg)
 {
     const Pass *last = until ? find(until) : NULL, *first = PASSES;

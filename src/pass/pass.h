@@ -35,9 +35,8 @@ typedef void (*PassHook)(void *arg, const char *pass, const PassState *);
 
 /* Runs the pipeline over g (takes it: ownership moves to the Schedule, or it is freed on error).
  * `until` stops after that pass (NULL: all; a schedule without later passes has no offsets).
- * `values` are the sizes at hand, by number of the symbol; NULL: the graph is static, or goes
- * through graph passes only. */
-Schedule *pass_run(Graph *g, const int64_t *values, const char *until, PassTimes *times,
+ * `values` are the sizes at hand; NULL: the graph is static, or goes through graph passes only. */
+Schedule *pass_run(Graph *g, const SizeValues *values, const char *until, PassTimes *times,
                    PassHook hook, void *arg);
 
 /* The rest of the pipeline, over a graph that the graph passes have been over before. */

@@ -29,19 +29,17 @@ Node *pass_root(const Schedule *s, Node *n)
     }
 }
 
-static size_t bytes_of(const Schedule *s, Num count, const Node *n)
+size_t pass_node_bytes(const Schedule *s, const Node *n)
 {
-    size_t bytes = (size_t)pass_size_guess(s->sizes, count) * DTYPES[n->dtype].bytes;
+    size_t bytes = (size_t)pass_count_now(s->sizes, n) * DTYPES[n->dtype].bytes;
     return (bytes + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN;
 }
-
-size_t pass_node_bytes(const Schedule *s, const Node *n) { return bytes_of(s, pass_count(n), n); }
 
 void pass_plan_sizes(Schedule *s)
 {
     for (int i = 0; i < s->buffers.n; i++) {
         Buffer *b = &s->buffers.at[i];
-        b->bytes = bytes_of(s, b->count, b->node);
+        b->bytes = pass_node_bytes(s, b->node);
     }
     s->arena_bytes = pass_pack(s->buffers.at, s->buffers.n, s->by_size);
 }
@@ -76,7 +74,6 @@ static bool add_buffer(Plan *p, Node *n, BufferPlace place, int index, int first
     Buffer b = {.node = n,
                 .place = place,
                 .index = index,
-                .count = pass_count(n),
                 .first = first,
                 .last = last};
     return vec_push(&p->s->buffers, b);

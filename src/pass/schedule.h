@@ -44,7 +44,6 @@ typedef struct Buffer {
     Node *node;             /* first node materialised in it */
     BufferPlace place;
     int index;              /* which input or output */
-    Num count;              /* elements of the node */
     size_t bytes, offset;   /* for the sizes at hand; offset: BUF_ARENA only; multiples of 128 */
     int first, last;        /* steps between which its content matters */
 } Buffer;

@@ -5,32 +5,41 @@
 #include "pass/size.h"
 #include <string.h>
 
-Sizes *pass_sizes_new(Ctx *cx, const int64_t *values)
+Sizes *pass_sizes_new(Ctx *cx, const SizeValues *values)
 {
     Sizes *s = base_mem_zero(1, sizeof *s);
-    size_t n = (size_t)ir_dim_symbol_count(cx) + 1;
-    if (s && values) s->values = base_mem_zero(n, sizeof *values);
-    if (!s || (values && !s->values)) {
+    int n = values ? values->n : 0;
+    if (s) s->own = base_mem_zero((size_t)n + 1, sizeof *s->own);
+    if (!s || !s->own) {
         base_mem_free(s);
         base_fail(cx, SGL_ENOMEM, "out of memory for the sizes of a program");
         return NULL;
     }
     s->cx = cx;
-    if (values) memcpy(s->values, values, (n - 1) * sizeof *values);
+    s->values = (SizeValues){s->own, n};
+    if (n) memcpy(s->own, values->at, (size_t)n * sizeof *s->own);
     return s;
 }
 
 void pass_sizes_free(Sizes *s)
 {
     if (!s) return;
-    base_mem_free(s->values);
+    base_mem_free(s->own);
     vec_free(&s->tests);
     base_mem_free(s);
 }
 
+bool pass_sizes_set(Sizes *s, const SizeValues *values)
+{
+    size_t bytes = (size_t)s->values.n * sizeof *s->own;
+    if (!bytes || !memcmp(s->own, values->at, bytes)) return false;
+    memcpy(s->own, values->at, bytes);
+    return true;
+}
+
 int64_t pass_size_guess(const Sizes *s, Num a)
 {
-    return ir_num_plain(a) || !s->values ? a : ir_num_eval(s->cx, a, s->values);
+    return ir_num_plain(a) || !s->values.n ? a : ir_num_eval(s->cx, a, s->own);
 }
 
 /* 1 or 0 where the range of a is enough to say; -1: it is not. */
@@ -58,11 +67,11 @@ bool pass_size_inside(Sizes *s, Num a, int64_t lo, int64_t hi)
     return inside;
 }
 
-bool pass_sizes_fit(const Sizes *s, const int64_t *values)
+bool pass_sizes_fit(const Sizes *s, const SizeValues *values)
 {
     for (int i = 0; i < s->tests.n; i++) {
         const SizeTest *t = &s->tests.at[i];
-        int64_t value = ir_num_eval(s->cx, t->at, values);
+        int64_t value = ir_num_eval(s->cx, t->at, values->at);
         if ((value >= t->lo && value <= t->hi) != t->inside) return false;
     }
     return true;
@@ -73,6 +82,13 @@ Num pass_count(const Node *n)
     Num count = 1;
     for (int d = 0; d < n->rank; d++)
         count = ir_num_mul(n->graph->cx, count, ir_num_of(n->dims[d]));
+    return count;
+}
+
+int64_t pass_count_now(const Sizes *s, const Node *n)
+{
+    int64_t count = 1;
+    for (int d = 0; d < n->rank; d++) count *= pass_size_guess(s, ir_num_of(n->dims[d]));
     return count;
 }
 

@@ -117,17 +117,17 @@ enum { DIGIT_FAIL, DIGIT_FITS, DIGIT_SPLIT };
 static int digit_of(Ctx *cx, Num c, Num extent, int n, const Dim *dims, int *digit, Num *inner)
 {
     Num a = sign_of(cx, c) < 0 ? ir_num_neg(cx, c) : c, stride = 1, outer;
+    Num far = ir_num_mul(cx, a, ir_num_sub(cx, extent, 1));
     for (int k = n - 1; k >= 0; k--) {
         Num end = ir_num_mul(cx, stride, ir_num_of(dims[k]));
+        bool whole = ir_num_quotient(cx, c, stride, inner);
+        *digit = k;
+        if (whole && (k == 0 || ir_num_below(cx, far, end))) return DIGIT_FITS;
         if (k > 0 && !ir_num_below(cx, a, end)) { /* if in none further on, no quotient is exact */
             stride = end;
             continue;
         }
-        *digit = k;
-        if (!ir_num_quotient(cx, c, stride, inner)) return DIGIT_FAIL;
-        Num far = ir_num_mul(cx, a, ir_num_sub(cx, extent, 1));
-        if (k == 0 || ir_num_below(cx, far, end)) return DIGIT_FITS;
-        bool splits = ir_num_quotient(cx, end, a, inner) &&
+        bool splits = whole && ir_num_quotient(cx, end, a, inner) &&
                       ir_num_quotient(cx, extent, *inner, &outer);
         return splits ? DIGIT_SPLIT : DIGIT_FAIL;
     }

@@ -1,13 +1,13 @@
 /* cache.c: the cache as captured functions use it, and as Lua sees it.
  *
  * Holds: the key of a program is all that it depends on: the graph's text, the positions that
- *        messages name, the values of its symbols, the settings that matter. So equal keys are one
+ *        messages name, its number among those of the graph, the settings that matter. So equal keys are one
  *        program.
  */
 #include "tensor/cache.h"
 #include "base/clock.h"
 #include "exec/disk.h"
-#include "tensor/debug.h"
+#include "exec/debug.h"
 #include "bind/events.h"
 #include "tensor/room.h"
 #include "ir/text.h"
@@ -25,9 +25,10 @@ int tensor_cache_text(const Graph *g, Str *out)
     int n = number ? ir_text_numbers(g, number) : SGL_ENOMEM;
     for (int id = 0; id < g->nodes.n && n >= 0; id++)
         if (number[id] >= 0) put_word(out, g->nodes.at[id]->src);
+    size_t plain = out->n;
     ir_print_plain(g, out);
     base_mem_free(number);
-    if (n >= 0 && !out->failed) return SGL_OK;
+    if (n >= 0 && !out->failed) return (int)plain;
     return base_fail(g->cx, SGL_ENOMEM, "out of memory for the key of a program");
 }
 
@@ -36,20 +37,23 @@ static void captured_key(const Host *h, const CacheRecipe *r, Str *key)
     for (int k = 0; k < KNOB_COUNT; k++)
         if (KNOBS[k].key) put_word(key, h->cx->knobs.value[k]);
     base_str_add(key, r->text->at, r->text->n);
-    for (int i = 0; i < r->nvalue; i++) put_word(key, r->value[i]);
+    put_word(key, r->variant);
 }
 
-static CacheEntry *compile(Host *h, Graph *g, const Str *key)
+static CacheEntry *compile(Host *h, Graph *g, const char *text, const SizeValues *sizes,
+                           const Str *key)
 {
     if (!g) return NULL;
     double start = base_clock();
     int64_t bytes = (int64_t)g->arena.bytes - base_mem_stats().live;
-    Program *p = tensor_compile(h, g);
+    Program *p = exec_debug_compile(g, text, sizes);
     bytes += base_mem_stats().live;
     if (!p) return NULL;
     return exec_cache_add_held(room_of(h)->cache, key->at, key->n, p, bytes, base_clock() - start);
 }
 
+/* Found by the key, or made; either is held, so that the cache does not drop it while the caller
+ * has it. */
 CacheEntry *tensor_cache_captured(Host *h, const CacheRecipe *r)
 {
     Str key = {0};
@@ -58,7 +62,8 @@ CacheEntry *tensor_cache_captured(Host *h, const CacheRecipe *r)
     CacheEntry *e = key.failed ? NULL : exec_cache_hold(room_of(h)->cache, key.at, key.n);
     if (key.failed) base_fail(h->cx, SGL_ENOMEM, "out of memory for the key of a program");
     if (!e && !key.failed) {
-        e = compile(h, r->graph(r), &key);
+        const char *text = r->plain ? r->text->at + r->plain : NULL;
+        e = compile(h, r->graph(r), text, r->sizes, &key);
     } else {
         Program *p = e ? exec_cache_program(room_of(h)->cache, e) : NULL;
         if (p) exec_compile_found(p, (base_clock() - start) * 1e3);
@@ -77,7 +82,8 @@ static void warn_of_refaults(lua_State *L, Host *h)
     lua_warning(L, " cache_size_limit together; sgl.cache.stats().advice says what would do", 0);
 }
 
-Program *tensor_cache_ready(lua_State *L, Host *h, CacheEntry *e)
+/* A program that the cache had to free is made again from the graph that its entry keeps. */
+Program *tensor_cache_ready(lua_State *L, Host *h, CacheEntry *e, const SizeValues *sizes)
 {
     Program *p = exec_cache_program(room_of(h)->cache, e);
     if (p) return p;
@@ -85,7 +91,7 @@ Program *tensor_cache_ready(lua_State *L, Host *h, CacheEntry *e)
     int64_t before = base_mem_stats().live;
     base_err_clear(&h->cx->err);
     Graph *copy = tensor_copy_whole(exec_cache_graph(e));
-    p = copy ? tensor_compile(h, copy) : NULL;
+    p = copy ? exec_debug_compile(copy, NULL, sizes) : NULL;
     if (!p) bind_throw(L, h);
     exec_cache_refill(room_of(h)->cache, e, p, base_mem_stats().live - before,
                       base_clock() - start);
@@ -117,6 +123,7 @@ static void set_percentiles(lua_State *L, const char *key, const ObsSamples *s)
     lua_setfield(L, -2, key);
 }
 
+/* Pushes what the cache on disk counted. */
 static void push_disk(lua_State *L, Ctx *cx)
 {
     DiskStats s = exec_disk_stats(cx);

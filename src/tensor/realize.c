@@ -9,7 +9,7 @@
  */
 #include "base/clock.h"
 #include "exec/cache.h"
-#include "tensor/debug.h"
+#include "exec/debug.h"
 #include "tensor/room.h"
 
 /* A node of the part that runs. */
@@ -82,7 +82,9 @@ static void part_sort(Job *j)
 }
 
 /* Collects what the handles need. Their values are wanted, and the values of other handles on nodes
- * that will run, but for those that cost nothing to make again: constants. */
+ * that will run, but for those that cost nothing to make again: constants. Values that an assign
+ * replaced are wanted too: what is still pending reads them, and without them would run them again,
+ * and all that was before them. */
 static bool part_collect(Job *j, int n, Tensor *const *list)
 {
     int ids = j->trace->graph->nodes.n;
@@ -106,6 +108,11 @@ static bool part_collect(Job *j, int n, Tensor *const *list)
     for (const Tensor *t = ring->prev; t != ring && !t->storage; t = t->prev) {
         int32_t place = j->place.at[t->node->id];
         if (place && t->node->nin) j->part.at[place - 1].wanted = true;
+    }
+    uint64_t id;
+    for (int i = 0; j->trace->replaced.n && i < j->part.n; i++) {
+        Part *p = &j->part.at[i];
+        p->wanted |= !p->input && base_map_get(&j->trace->replaced, p->node->id, &id);
     }
     return true;
 }
@@ -174,7 +181,7 @@ static Program *job_program(Job *j, Host *h)
     double start = base_clock();
     int64_t before = base_mem_stats().live;
     Graph *g = job_graph(j, h->cx);
-    p = g ? tensor_compile(h, g) : NULL;
+    p = g ? exec_debug_compile(g, NULL, NULL) : NULL;
     int64_t bytes = base_mem_stats().live - before;
     double seconds = base_clock() - start;
     if (!p || exec_cache_add(room_of(h)->cache, j->key.at, size, p, bytes, seconds) < 0)

@@ -128,6 +128,12 @@ $(B)/libsgl.a: $(CORE)
 $(B)/sgl.so: $(HOST) $(CORE)
 	$(call run,LD,$(LINK) -shared -o $@ $(objects_in) $(LIBS))
 
+# Programs of specs, which look inside.
+SPEC_PROGRAMS := $(B)/spec/capi/settings
+$(SPEC_PROGRAMS): $(B)/spec/%: spec/%.c $(HOST) $(CORE) $(B)/objects
+	@mkdir -p $(@D)
+	$(call run,LD,$(COMPILE) $(LDFLAGS) -o $@ $< $(objects_in) $(LUA_LIBRARY) $(LIBS))
+
 .PHONY: module
 module: $(B)/sgl.so
 
@@ -145,7 +151,7 @@ demo: deps             ## install what is missing, build, train a model on handw
 	@$(B)/sgl examples/digits/train.lua
 
 test: deps             ## install what is missing, build, run every spec
-	@$(MAKE) $(PARALLEL) all
+	@$(MAKE) $(PARALLEL) all $(SPEC_PROGRAMS)
 	@XDG_CACHE_HOME=$(abspath $(B))/cache $(SAN_RUN) SGL_EXE=$(abspath $(B)/sgl) $(B)/sgl $(BUSTED) $(SPEC_FLAGS)
 
 bench: all             ## run the benchmarks

@@ -281,7 +281,7 @@ sgl.detach = Tensor.detach
 function Tensor:abs() end
 sgl.abs = Tensor.abs
 
-----1, 0 or 1; NaN stays NaN. Gradient 0.
+----1, 0 or 1; 0 of NaN. Gradient 0.
 ---@return sgl.Tensor
 function Tensor:sign() end
 sgl.sign = Tensor.sign
@@ -381,6 +381,11 @@ sgl.erf = Tensor.erf
 function Tensor:sigmoid() end
 sgl.sigmoid = Tensor.sigmoid
 
+---max(x, 0); gradient 0 at 0.
+---@return sgl.Tensor
+function Tensor:relu() end
+sgl.relu = Tensor.relu
+
 ---Largest integer not above x. Gradient 0.
 ---@return sgl.Tensor
 function Tensor:floor() end
@@ -453,19 +458,25 @@ sgl.mod = Tensor.mod
 function Tensor:pow(other) end
 sgl.pow = Tensor.pow
 
----Smaller of the two; NaN if either is. At equality the gradient goes to x.
+---Smaller of the two; NaN if either is. Equal operands get half the gradient each.
 ---@param other sgl.Tensor|number|boolean of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:minimum(other) end
 sgl.minimum = Tensor.minimum
 
----Larger of the two; NaN if either is. At equality the gradient goes to x.
+---Larger of the two; NaN if either is. Equal operands get half the gradient each.
 ---@param other sgl.Tensor|number|boolean of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:maximum(other) end
 sgl.maximum = Tensor.maximum
 
----Angle of the point (y, x) in radians: the first argument is the ordinate.
+---log(exp(x) + exp(y)), without overflow.
+---@param other sgl.Tensor|number|boolean of a shape that broadcasts
+---@return sgl.Tensor
+function Tensor:logaddexp(other) end
+sgl.logaddexp = Tensor.logaddexp
+
+---Angle of the point (y, x) in radians: the first argument is the ordinate. Gradient 0 at the origin.
 ---@param other sgl.Tensor|number|boolean of a shape that broadcasts
 ---@return sgl.Tensor
 function Tensor:atan2(other) end
@@ -537,7 +548,7 @@ sgl.logical_not = Tensor.logical_not
 function Tensor:where(a, b) end
 sgl.where = Tensor.where
 
----Values below low raised to it, values above high lowered to it; NaN stays.
+---Values below low raised to it, values above high lowered to it; NaN stays. At a bound that is a number the gradient is 0.
 ---@param low? number|sgl.Tensor default: no bound
 ---@param high? number|sgl.Tensor default: no bound
 ---@return sgl.Tensor
@@ -591,11 +602,6 @@ sgl.nan_to_num = Tensor.nan_to_num
 function Tensor:lerp(other, weight) end
 sgl.lerp = Tensor.lerp
 
----max(x, 0).
----@return sgl.Tensor
-function Tensor:relu() end
-sgl.relu = Tensor.relu
-
 ---x * sigmoid(x).
 ---@return sgl.Tensor
 function Tensor:silu() end
@@ -618,12 +624,6 @@ sgl.gelu = Tensor.gelu
 ---@return sgl.Tensor
 function Tensor:softplus(o) end
 sgl.softplus = Tensor.softplus
-
----log(exp(t) + exp(other)) without overflow.
----@param other sgl.Tensor of a shape that broadcasts
----@return sgl.Tensor
-function Tensor:logaddexp(other) end
-sgl.logaddexp = Tensor.logaddexp
 
 ---log(sigmoid(x)), finite for every finite x.
 ---@return sgl.Tensor
@@ -1098,7 +1098,7 @@ sgl.argmin = Tensor.argmin
 ---@class sgl.max.Options
 ---@field keepdim? boolean keep the reduced dims with size 1 (default false)
 
----The largest of all elements; with a dim, the largest along it and their indices from 0. Element by element it is maximum.
+---The largest of all elements; with a dim, the largest along it and their indices from 0: of equals the first. Element by element it is maximum.
 ---@param dim? integer default: all
 ---@param o? sgl.max.Options
 ---@return sgl.Tensor # tensor, or values, indices
@@ -1109,7 +1109,7 @@ sgl.max = Tensor.max
 ---@class sgl.min.Options
 ---@field keepdim? boolean keep the reduced dims with size 1 (default false)
 
----The smallest of all elements; with a dim, the smallest along it and their indices from 0. Element by element it is minimum.
+---The smallest of all elements; with a dim, the smallest along it and their indices from 0: of equals the first. Element by element it is minimum.
 ---@param dim? integer default: all
 ---@param o? sgl.min.Options
 ---@return sgl.Tensor # tensor, or values, indices
@@ -1211,7 +1211,7 @@ sgl.log_softmax = Tensor.log_softmax
 ---@class sgl.median.Options
 ---@field keepdim? boolean keep the reduced dims with size 1 (default false)
 
----The lower median of all elements, or along a dim with its indices from 0.
+---The lower median of all elements, or along a dim with its indices from 0; NaN where there is one.
 ---@param dim? integer default: all
 ---@param o? sgl.median.Options
 ---@return sgl.Tensor # tensor, or values, indices
@@ -1371,13 +1371,13 @@ sgl.diff = Tensor.diff
 function Tensor:cumprod(dim) end
 sgl.cumprod = Tensor.cumprod
 
----The largest so far along a dim.
+---The largest so far along a dim; of equals the last has the gradient.
 ---@param dim integer counts from 1, or from the end if negative
 ---@return sgl.Tensor
 function Tensor:cummax(dim) end
 sgl.cummax = Tensor.cummax
 
----The smallest so far along a dim.
+---The smallest so far along a dim; of equals the last has the gradient.
 ---@param dim integer counts from 1, or from the end if negative
 ---@return sgl.Tensor
 function Tensor:cummin(dim) end
@@ -1962,7 +1962,7 @@ function sgl.nn.functional.batch_norm(x, mean, variance, weight, bias, o) end
 ---@field scale? number instead of 1 / sqrt(d)
 ---@field dropout? number share of the weights to zero; give 0 in evaluation (default 0)
 
----softmax(q · kᵀ / sqrt(d)) · v (Vaswani et al., 2017).
+---softmax(q · kᵀ / sqrt(d)) · v (Vaswani et al., 2017). A position whose mask hides all gets 0, with gradient 0.
 ---@param q sgl.Tensor f32[…, t, d]
 ---@param k sgl.Tensor f32[…, s, d]
 ---@param v sgl.Tensor f32[…, s, e]
@@ -2418,7 +2418,7 @@ function sgl.nn.huber_loss(x, y, o) end
 ---@field pos_weight? number weight of the positive class (default 1)
 ---@field reduction? string mean, sum or none (default "mean")
 
----Binary cross entropy of logits x against probabilities y, computed as max(x, 0) - x·y + log(1 + exp(-|x|)).
+---Binary cross entropy of logits x against probabilities y, computed as (1 - y)·x + softplus(-x).
 ---@param x sgl.Tensor prediction, any shape
 ---@param y sgl.Tensor target, shape of x
 ---@param o? sgl.nn.bce_with_logits.Options

@@ -159,6 +159,14 @@ static void check_state(void)
     rng[1] = 1;
     HOLDS(sgl_state_write(p, draws, &state) == SGL_OK && sgl_run(p, 0, NULL, 1, &out) == SGL_OK);
     HOLDS(y[1][0] != y[0][0] && sgl_state_read(p, at, &back) == SGL_OK && got[1] == 3);
+    /* The third draw again, by a program that is made anew: its state stays, its bits are those. */
+    out = sgl_f32(y[0], 1, dims);
+    HOLDS(sgl_run(p, 0, NULL, 1, &out) == SGL_OK);
+    rng[1] = 2;
+    HOLDS(sgl_state_write(p, draws, &state) == SGL_OK && sgl_set(cx, "fuse", "0") == SGL_OK);
+    out = sgl_f32(y[1], 1, dims);
+    HOLDS(sgl_run(p, 0, NULL, 1, &out) == SGL_OK && memcmp(y[0], y[1], sizeof y[0]) == 0);
+    HOLDS(sgl_state_read(p, draws, &state) == SGL_OK && rng[1] == 3);
     HOLDS(sgl_find(p, SGL_STATE, "1.wieght") == SGL_EARG);
     HOLDS(strstr(sgl_error(cx), "no state '1.wieght'") && strstr(sgl_error_hint(cx), "1.weight"));
     HOLDS(sgl_find(p, SGL_INPUT, "1.weight") == SGL_EARG && sgl_find(p, SGL_STATE, NULL) < 0);

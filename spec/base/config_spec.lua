@@ -132,7 +132,8 @@ describe("a setting", function()
     local names, settings = {}, {}
     for _, knob in ipairs(core.knobs()) do settings["SGL_" .. knob.name:upper()] = true end
     for _, folder in ipairs { "spec", "bench" } do
-      local text = support.run(("cat %s%s/*.lua"):format(support.root, folder))
+      local text = support.run(("find %s%s -name '*.lua' -exec cat {} +"):format(support.root,
+        folder))
       for name in text:gmatch 'os%.getenv%(? ?"(SGL_[%u_]+)"' do names[name] = true end
     end
     assert.is_true(names.SGL_FUZZ and names.SGL_BENCH_SECONDS)

@@ -189,12 +189,21 @@ describe("a gradient at a tie", function()
     end, { 5.0, 1.0, 1.0, 1.0, 1.0 }))
   end)
 
-  it("goes to the first of two equal arguments of max and min", function()
+  it("is halved between two equal arguments of max and min, as PyTorch has it", function()
     for _, op in ipairs { "max", "min" } do
       local x, y = const { 2.0, 2.0 }, const { 2.0, 2.0 }
       local g = core.grad(total(apply(op, { x, y })), { x, y })
-      assert_near({ 1, 1 }, engine.values(g[1]))
-      assert_near({ 0, 0 }, engine.values(g[2]))
+      assert_near({ 0.5, 0.5 }, engine.values(g[1]))
+      assert_near({ 0.5, 0.5 }, engine.values(g[2]))
+    end
+  end)
+
+  it("goes with `first` to the first of equal extremes, in row-major order", function()
+    local x = core.from_bytes(("<ffffff"):pack(1, 7, 7, 7, 0, 7), "f32", { 2, 3 })
+    for _, row in ipairs { { { 1, 2 }, { 0, 1, 0, 0, 0, 0 } }, { { 2 }, { 0, 1, 0, 1, 0, 0 } },
+                           { { 1 }, { 0, 1, 1, 1, 0, 0 } } } do
+      local y = core.apply("reduce_max", { x }, { dims = row[1], first = true })
+      assert_near(row[2], engine.values(core.grad(total(y), { x })[1]))
     end
   end)
 

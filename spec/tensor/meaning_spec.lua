@@ -17,7 +17,7 @@ local VALUES = { 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, -7.0, 0.3
 local function is_nan(x) return x ~= x end
 local exp, log = math.exp, math.log
 
-local function sign(x) return is_nan(x) and x or x > 0 and 1 or x < 0 and -1 or 0 end
+local function sign(x) return x > 0 and 1 or x < 0 and -1 or 0 end
 
 local function half_to_even(x)
   if is_nan(x) or math.abs(x) == INF then return x end

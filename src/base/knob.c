@@ -38,8 +38,8 @@ static const char COMPONENTS[] =
 #define KNOB_COMPONENTS (COMPONENTS + 1)
 
 const KnobInfo KNOBS[KNOB_COUNT] = {
-#define KNOB(name, type, def, lo, hi, values, key, help)                                           \
-    {#name, KNOB_##type, def, lo, hi, values, key, help},
+#define KNOB(name, type, def, lo, hi, values, key, effect, help)                                   \
+    {#name, KNOB_##type, def, lo, hi, values, key, EFFECT_##effect, help},
 #include "base/knob.def"
 #undef KNOB
 };
@@ -369,12 +369,6 @@ int base_knob_find(const char *name, Err *e)
                  all.failed ? "" : all.at);
     base_str_free(&all);
     return SGL_EKNOB;
-}
-
-int base_knob_set(Knobs *k, const char *name, const char *text, Err *e)
-{
-    int id = base_knob_find(name, e);
-    return id < 0 ? id : base_knob_put(k, (KnobId)id, KNOB_FROM_PROGRAM, name, text, e);
 }
 
 int base_knob_flag(const char *name, const char *text, Err *e)

@@ -12,11 +12,25 @@
 
 typedef enum KnobType { KNOB_INT, KNOB_CHOICE, KNOB_SET, KNOB_TEXT } KnobType;
 typedef enum KnobId {
-#define KNOB(name, type, def, lo, hi, values, key, help) KNOB_##name,
+#define KNOB(name, type, def, lo, hi, values, key, effect, help) KNOB_##name,
 #include "base/knob.def"
 #undef KNOB
     KNOB_COUNT
 } KnobId;
+
+/* What a change of a setting causes; exec/settings.c does it. */
+typedef enum KnobEffect {
+    EFFECT_none,
+    EFFECT_pool,           /* threads are started anew at their next use */
+    EFFECT_programs,       /* programs are made again at their next use */
+    EFFECT_cache,          /* programs in memory beyond the limit go */
+    EFFECT_folder,         /* the cache on disk is looked for again */
+    EFFECT_components,     /* backends start or stop, programs and events as above and below */
+    EFFECT_events,         /* which events are told is found out again */
+    EFFECT_history,        /* the ring of the last events has another size, and is empty */
+    EFFECT_debug,          /* steps of runs are printed or not */
+    EFFECT_alloc           /* the n-th allocation from now fails */
+} KnobEffect;
 
 typedef struct KnobInfo {
     const char *name;
@@ -25,6 +39,7 @@ typedef struct KnobInfo {
     int64_t lo, hi;        /* range of an INT, inclusive */
     const char *values;    /* choices of a CHOICE, members of a SET, separated by blanks */
     int key;               /* 1: changes what a compiled program does, so joins the cache key */
+    KnobEffect effect;     /* what a change causes */
     const char *help;
 } KnobInfo;
 
@@ -57,7 +72,6 @@ void base_knob_free(Knobs *k);
 int base_knob_find(const char *name, Err *e);              /* id, or SGL_EKNOB naming the nearest */
 /* Checks in any case, and sets unless a stronger place did; `shown` names it in messages. */
 int base_knob_put(Knobs *k, KnobId id, KnobFrom from, const char *shown, const char *text, Err *e);
-int base_knob_set(Knobs *k, const char *name, const char *text, Err *e);   /* by the program */
 void base_knob_text(const Knobs *k, KnobId id, Str *out);  /* the value as a user writes it */
 int base_knob_member(KnobId id, const char *name);         /* its bit in a SET's value, or -1 */
 bool base_knob_has(const Knobs *k, KnobId id, const char *member);         /* of a SET */

@@ -6,10 +6,8 @@
  */
 #include <string.h>
 #include "capi/api.h"
-#include "exec/disk.h"
 #include "exec/engine.h"
-#include "exec/lifecycle.h"
-#include "obs/obs.h"
+#include "exec/settings.h"
 
 #define SAME_CODE(name, number) _Static_assert(name == number, "sgl.h and err.def differ");
 SGL_STATUS(SAME_CODE)
@@ -33,40 +31,23 @@ int capi_api_enter(Ctx *cx)
     return SGL_OK;
 }
 
-static bool differs(const Ctx *cx, const Knobs *before, KnobId id)
+static int set(Ctx *cx, const char *setting, const char *value)
 {
-    return cx->knobs.value[id] != before->value[id];
-}
-
-int capi_api_changed(Ctx *cx, const Knobs *before)
-{
-    if (differs(cx, before, KNOB_threads)) {
-        base_pool_free(cx->pool); /* the next use makes one of the new size */
-        cx->pool = NULL;
-    }
-    if (differs(cx, before, KNOB_cache_dir)) exec_disk_forget(cx);
-    obs_refresh(cx);
-    return differs(cx, before, KNOB_enable) ? exec_lifecycle_start(cx) : SGL_OK;
-}
-
-static int set(Ctx *cx, const char *setting, const char *value, Err *e)
-{
-    const Knobs before = cx->knobs;
-    int code = base_knob_set(&cx->knobs, setting, value, e);
-    return code < 0 ? code : capi_api_changed(cx, &before);
+    int id = base_knob_find(setting, &cx->err);
+    return id < 0 ? id : exec_setting_put(cx, (KnobId)id, KNOB_FROM_PROGRAM, setting, value);
 }
 
 /* "name=value name=value". */
-static int set_all(Ctx *cx, const char *settings, Err *e)
+static int set_all(Ctx *cx, const char *settings)
 {
     for (const char *at = settings; *(at += strspn(at, " ")); at += strcspn(at, " ")) {
         char word[128];
         size_t n = strcspn(at, " ");
         char *equals = n < sizeof word ? memchr(memcpy(word, at, n), '=', n) : NULL;
         if (!equals)
-            return base_err_set(e, SGL_EKNOB, "settings: '%.*s' is not name=value", (int)n, at);
+            return base_fail(cx, SGL_EKNOB, "settings: '%.*s' is not name=value", (int)n, at);
         word[n] = *equals = 0;
-        int code = set(cx, word, equals + 1, e);
+        int code = set(cx, word, equals + 1);
         if (code < 0) return code;
     }
     return SGL_OK;
@@ -77,7 +58,8 @@ sgl_context *sgl_open(const char *settings)
     base_err_clear(&open_error);
     Ctx *cx = exec_engine_open(&open_error);
     if (!cx) return NULL;
-    if (settings && set_all(cx, settings, &open_error) < 0) {
+    if (settings && set_all(cx, settings) < 0) {
+        open_error = cx->err;
         base_ctx_free(cx);
         return NULL;
     }
@@ -99,7 +81,7 @@ int sgl_set(sgl_context *cx, const char *setting, const char *value)
     int code = capi_api_enter(cx);
     if (code < 0) return code;
     if (!setting || !value) return base_fail(cx, SGL_EARG, "sgl_set: a setting and its value");
-    return set(cx, setting, value, &cx->err);
+    return set(cx, setting, value);
 }
 
 void sgl_interrupt(sgl_context *cx)

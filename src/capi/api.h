@@ -14,6 +14,7 @@ typedef struct Api {
 struct sgl_program {
     Ctx *cx;
     Program *program;
+    int64_t age;                 /* of the context's programs when it was made (exec/settings.h) */
     Storage **in;                /* by graph input, arguments and state; made once */
     Storage **out;               /* of the run in progress */
     sgl_program *next, **link;   /* list of the context's programs */
@@ -23,8 +24,6 @@ Api *capi_api(const Ctx *cx);
 /* Begins a call: clears the error. SGL_EARG: no context; SGL_ESTATE: called from a callback, whose
  * caller's error stays. */
 int capi_api_enter(Ctx *cx);
-/* After settings changed: what was made from the old ones is made again at its next use. */
-int capi_api_changed(Ctx *cx, const Knobs *before);
 
 /* Does the caller's array fit `want`? SGL_EDTYPE, SGL_ESHAPE, SGL_EARG with a text in cx. */
 int capi_array_check(Ctx *cx, const char *what, const char *name, const sgl_array *a,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/file.h"
 #include "capi/api.h"
+#include "exec/settings.h"
 #include "io/yaml.h"
 
 static const char DEFAULT_FILE[] = "sgl.yaml";
@@ -16,7 +17,7 @@ static int put_pair(Ctx *cx, const YamlPair *pair)
     if (id < 0) return id;
     if (id == KNOB_config)
         return base_fail(cx, SGL_EKNOB, "a configuration file cannot name another");
-    return base_knob_put(&cx->knobs, (KnobId)id, KNOB_FROM_FILE, pair->key, pair->value, &cx->err);
+    return exec_setting_put(cx, (KnobId)id, KNOB_FROM_FILE, pair->key, pair->value);
 }
 
 /* Puts the place before the message. */
@@ -68,9 +69,7 @@ int sgl_config_load(sgl_context *cx, const char *path)
     }
     code = base_file_read(file, &text, &n, &cx->err);
     if (code < 0) return code;
-    const Knobs before = cx->knobs;
     code = put_file(cx, file, text, n);
     base_mem_free(text);
-    int applied = capi_api_changed(cx, &before);
-    return code < 0 ? code : applied < 0 ? applied : 1;
+    return code < 0 ? code : 1;
 }

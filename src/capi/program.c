@@ -5,6 +5,9 @@
  */
 #include <string.h>
 #include "capi/api.h"
+#include "exec/debug.h"
+#include "exec/settings.h"
+#include "ir/rebuild.h"
 #include "ir/text.h"
 
 static const Graph *graph_of(const sgl_program *p) { return exec_program_graph(p->program); }
@@ -53,10 +56,54 @@ sgl_program *sgl_parse(sgl_context *cx, const char *text)
     p->link = list;
     if (p->next) p->next->link = &p->next;
     *list = p;
-    p->program = exec_compile(ir_parse(cx, text));
+    p->age = exec_programs_age(cx);
+    p->program = exec_debug_compile(ir_parse(cx, text));
     if (p->program && make_storages(p)) return p;
     sgl_program_free(p);
     return NULL;
+}
+
+static void free_parts(sgl_program *p)
+{
+    for (int i = 0; p->in && i < graph_of(p)->inputs.n; i++) dev_storage_unref(p->in[i]);
+    base_mem_free(p->in);
+    base_mem_free(p->out);
+    exec_program_free(p->program);
+}
+
+/* Inputs and state of the old program into the storages of the new one. */
+static int take_values(sgl_program *p, const sgl_program *old)
+{
+    int status = SGL_OK;
+    for (int i = 0; i < graph_of(p)->inputs.n && status == SGL_OK; i++) {
+        const void *value = dev_storage_host(old->in[i]);
+        status = value ? dev_storage_write(p->in[i], value) : p->cx->err.code;
+    }
+    return status;
+}
+
+/* Makes the program again when a setting that programs are made with has changed since. Its state
+ * stays; on an error all stays as it was. */
+static int renew(sgl_program *p)
+{
+    sgl_program old = *p;
+    const Graph *from = graph_of(p);
+    if (p->age == exec_programs_age(p->cx)) return SGL_OK;
+    while (from->from) from = from->from;
+    p->in = p->out = NULL;
+    p->age = exec_programs_age(p->cx);
+    p->program = exec_debug_compile(
+        ir_rebuild_graph(&(Rebuild){.from = from, .to = ir_graph_new(p->cx)}));
+    if (p->program && make_storages(p) && take_values(p, &old) == SGL_OK) {
+        free_parts(&old);
+        return SGL_OK;
+    }
+    if (p->program) free_parts(p);
+    p->program = old.program;
+    p->in = old.in;
+    p->out = old.out;
+    p->age = old.age;
+    return p->cx->err.code ? p->cx->err.code : SGL_ENOMEM;
 }
 
 void sgl_program_free(sgl_program *p)
@@ -64,10 +111,7 @@ void sgl_program_free(sgl_program *p)
     if (!p || capi_api(p->cx)->telling) return;
     if (p->next) p->next->link = p->link;
     *p->link = p->next;
-    for (int i = 0; p->in && i < graph_of(p)->inputs.n; i++) dev_storage_unref(p->in[i]);
-    base_mem_free(p->in);
-    base_mem_free(p->out);
-    exec_program_free(p->program);
+    free_parts(p);
     base_mem_free(p);
 }
 
@@ -166,6 +210,7 @@ int sgl_run(sgl_program *p, int nin, const sgl_array *in, int nout, sgl_array *o
     if (code < 0) return code;
     code = check_port(p, SGL_INPUT, "input", nin, in);
     if (code == SGL_OK) code = check_port(p, SGL_OUTPUT, "output", nout, out);
+    if (code == SGL_OK) code = renew(p);
     if (code < 0) return code;
     for (int i = 0; i < nin && code >= 0; i++)
         code = copy_in(p->in[find_input(p, INPUT_ARG, i)], &in[i]);

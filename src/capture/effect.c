@@ -18,7 +18,7 @@ static Node *effect(Host *h, Op op, const char *text, int n, Node **nodes)
 {
     AttrBuf b = {0};
     Capture *c = capture_on(h);
-    ir_attr_put_text(h->cx, &b, text);
+    ir_attr_put(&b, ir_attr_text_word(h->cx, text));
     nodes[0] = capture_effect(c);
     if (!nodes[0] || h->cx->err.code) return NULL;
     Node *made = ir_attr_node(c->trace.graph, op, n + 1, nodes, &b);

@@ -1,8 +1,11 @@
 /* scan.c: cumsum: running sums along one dim.
  *
  * Holds: each line is summed one element after the other, from the end where the flag says so;
- *        chunks are ranges of the elements beside the dim.
+ *        chunks are ranges of the elements beside the dim. Sums of f32 are carried in f64 and
+ *        rounded where they are stored; those of f64 carry what each addition lost (A. Neumaier,
+ *        1974), so the error does not grow with the length.
  */
+#include <math.h>
 #include <string.h>
 #include "cpu/cpu.h"
 
@@ -12,9 +15,51 @@ typedef struct Scan {
     const CpuJob *j;
     AxisSplit x;
     int64_t blocks; /* chunks an outer element */
+    void (*run)(const struct Scan *s, const char *x, char *sum, int64_t n, int64_t step);
     CpuAddFn add;
     size_t size;
 } Scan;
+
+/* Each scans n lines side by side: element i of them is at i * step bytes. */
+
+static void scan_whole(const Scan *s, const char *x, char *sum, int64_t n, int64_t step)
+{
+    size_t bytes = (size_t)n * s->size;
+    memcpy(sum, x, bytes);
+    for (int64_t i = 1; i < s->x.n; i++) {
+        memcpy(sum + i * step, sum + (i - 1) * step, bytes);
+        s->add(sum + i * step, 1, x + i * step, 1, n);
+    }
+}
+
+static void scan_f32(const Scan *s, const char *x, char *sum, int64_t n, int64_t step)
+{
+    double carry[SCAN_BLOCK];
+    for (int64_t k = 0; k < n; k++) carry[k] = -0.0;
+    for (int64_t i = 0; i < s->x.n; i++) {
+        const float *from = (const float *)(x + i * step);
+        float *to = (float *)(sum + i * step);
+        for (int64_t k = 0; k < n; k++) to[k] = (float)(carry[k] += from[k]);
+    }
+}
+
+static void scan_f64(const Scan *s, const char *x, char *sum, int64_t n, int64_t step)
+{
+    double carry[SCAN_BLOCK], lost[SCAN_BLOCK];
+    for (int64_t k = 0; k < n; k++) carry[k] = lost[k] = -0.0;
+    for (int64_t i = 0; i < s->x.n; i++) {
+        const double *from = (const double *)(x + i * step);
+        double *to = (double *)(sum + i * step);
+        for (int64_t k = 0; k < n; k++) {
+            double a = carry[k], b = from[k], t = a + b;
+            double rest = fabs(a) >= fabs(b) ? a - t + b : b - t + a;
+            carry[k] = t;
+            /* Nothing is lost of infinities, and a 0 would turn -0 into 0. */
+            if (rest != 0 && rest - rest == 0) lost[k] += rest;
+            to[k] = t + lost[k];
+        }
+    }
+}
 
 static void scan_chunk(void *arg, int chunk, int worker)
 {
@@ -30,12 +75,7 @@ static void scan_chunk(void *arg, int chunk, int worker)
     }
     const char *x = (const char *)s->j->in[0] + first;
     char *sum = (char *)s->j->to + first;
-    size_t bytes = (size_t)n * s->size;
-    memcpy(sum, x, bytes);
-    for (int64_t i = 1; i < s->x.n; i++) {
-        memcpy(sum + i * step, sum + (i - 1) * step, bytes);
-        s->add(sum + i * step, 1, x + i * step, 1, n);
-    }
+    s->run(s, x, sum, n, step);
 }
 
 int cpu_cumsum(const CpuJob *j)
@@ -43,6 +83,9 @@ int cpu_cumsum(const CpuJob *j)
     if (cpu_view_count(&j->out) == 0) return SGL_OK;
     Scan s = {.j = j,
               .x = cpu_view_axis(&j->x[0], j->step->axis),
+              .run = j->out.dtype == DT_f32   ? scan_f32
+                     : j->out.dtype == DT_f64 ? scan_f64
+                                              : scan_whole,
               .add = cpu_add(j->out.dtype),
               .size = DTYPES[j->out.dtype].bytes};
     s.blocks = (s.x.inner + SCAN_BLOCK - 1) / SCAN_BLOCK;

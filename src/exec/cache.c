@@ -9,6 +9,7 @@
 #include <string.h>
 #include "base/clock.h"
 #include "exec/program_type.h"
+#include "exec/slot.h"
 #include "obs/obs.h"
 
 enum { GHOSTS_MAX = 4096, LOOKUPS_PER_SAMPLE = 8 };
@@ -48,11 +49,13 @@ static const char *const KIND_NAMES[] = {
 
 Cache *exec_cache_new(Ctx *cx)
 {
-    Cache *c = base_mem_zero(1, sizeof *c);
+    ExecSlot *slot = exec_slot(cx);
+    Cache *c = slot ? base_mem_zero(1, sizeof *c) : NULL;
     if (!c) {
         base_fail(cx, SGL_ENOMEM, "out of memory for the cache of programs");
         return NULL;
     }
+    slot->cache = c;
     c->cx = cx;
     c->member = base_knob_member(KNOB_enable, "cache");
     c->ring.prev = c->ring.next = &c->ring;
@@ -195,6 +198,7 @@ void exec_cache_clear(Cache *c)
 void exec_cache_free(Cache *c)
 {
     if (!c) return;
+    exec_slot(c->cx)->cache = NULL;
     while (c->ring.next != &c->ring) entry_free(c, c->ring.next);
     base_map_free(&c->table);
     base_map_free(&c->ghosts);

@@ -25,7 +25,7 @@ typedef struct CacheStats {
     const ObsSamples *lookups, *compiles;
 } CacheStats;
 
-Cache *exec_cache_new(Ctx *cx);
+Cache *exec_cache_new(Ctx *cx);                  /* the one of the context, for settings.c */
 void exec_cache_clear(Cache *c);                 /* programs; held graphs stay */
 void exec_cache_trim(Cache *c);                  /* the limit has changed */
 void exec_cache_free(Cache *c);

@@ -24,6 +24,8 @@ typedef struct ExecSlot {
     ExecPrint print;
     Engine engine[BACKEND_COUNT];
     Disk disk;
+    struct Cache *cache;     /* of the context, while there is one; borrowed */
+    int64_t age;             /* how often programs had to be made again (settings.h) */
 } ExecSlot;
 
 ExecSlot *exec_slot(Ctx *cx);               /* made at first use; NULL: no memory */

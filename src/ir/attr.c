@@ -5,6 +5,21 @@
 #include <string.h>
 #include "ir/attr.h"
 
+static const AttrKind KINDS[] = {
+#define ITEM(name)
+#define KIND(letter, item, list, absent) {#letter[0], list, ITEM_##item, ABSENT_##absent},
+#include "ir/attr.def"
+#undef ITEM
+#undef KIND
+};
+
+static const AttrKind *kind_of(char letter)
+{
+    const AttrKind *k = KINDS;
+    while (k->letter != letter) k++;
+    return k;
+}
+
 bool ir_attr_next(const char **schema, AttrField *out)
 {
     const char *at = *schema;
@@ -12,7 +27,7 @@ bool ir_attr_next(const char **schema, AttrField *out)
     const char *colon = strchr(at, ':');
     if (!colon) return false;
     bool optional = colon[2] == '=';
-    *out = (AttrField){at, (int)(colon - at), colon[1], optional, 0};
+    *out = (AttrField){at, (int)(colon - at), kind_of(colon[1]), optional, 0};
     if (optional) out->fallback = strtoll(colon + 3, NULL, 10); /* "[]": a count of 0 */
     *schema = colon + 2 + (optional ? strcspn(colon + 2, " ") : 0);
     return true;
@@ -23,48 +38,46 @@ bool ir_attr_default(const AttrField *f, const int64_t *at)
     return f->optional && at[0] == f->fallback;
 }
 
-static bool is_list(char kind) { return kind == 'P' || kind == 'L' || kind == 'D'; }
-
-int ir_attr_words(char kind, const int64_t *at, int left)
+int ir_attr_words(const AttrField *f, const int64_t *at, int left)
 {
     if (left < 1) return -1;
-    if (!is_list(kind)) return 1;
+    if (!f->kind->list) return 1;
     return at[0] < 0 || at[0] > left - 1 ? -1 : (int)at[0] + 1;
 }
 
-static bool axes_possible(const int64_t *items, int64_t n)
+/* ---- what may come from outside, by what a word means */
+
+static bool check_integer(const Ctx *cx, int64_t word) { return (void)cx, (void)word, true; }
+static bool check_real(const Ctx *cx, int64_t word) { return (void)cx, (void)word, true; }
+static bool check_text(const Ctx *cx, int64_t word) { return (void)cx, word != 0; }
+static bool check_block(const Ctx *cx, int64_t word) { return (void)cx, word >= 0; }
+static bool check_dim(const Ctx *cx, int64_t word) { return ir_dim_valid(cx, word); }
+
+static bool check_axis(const Ctx *cx, int64_t word)
 {
-    for (int64_t i = 0; i < n; i++)
-        if (items[i] < 0 || items[i] >= OP_MAX_RANK) return false;
-    return true;
+    return (void)cx, word >= 0 && word < OP_MAX_RANK;
 }
 
-static bool dims_known(const Ctx *cx, const int64_t *items, int64_t n)
+static bool check_dtype(const Ctx *cx, int64_t word)
 {
-    for (int64_t i = 0; i < n; i++)
-        if (!ir_dim_valid(cx, items[i])) return false;
-    return true;
+    return (void)cx, word >= 0 && word < DT_COUNT;
 }
 
-static bool well_formed(const Ctx *cx, char kind, const int64_t *at)
+static bool (*const CHECKS[])(const Ctx *, int64_t) = {
+#define ITEM(name) [ITEM_##name] = check_##name,
+#define KIND(letter, item, list, absent)
+#include "ir/attr.def"
+#undef ITEM
+#undef KIND
+};
+
+static bool well_formed(const Ctx *cx, const AttrField *f, const int64_t *at)
 {
-    if (is_list(kind) && at[0] > OP_MAX_RANK) return false;
-    switch (kind) {
-    case 'A':
-        return at[0] >= 0 && at[0] < OP_MAX_RANK;
-    case 'T':
-        return at[0] >= 0 && at[0] < DT_COUNT;
-    case 'P':
-        return axes_possible(at + 1, at[0]);
-    case 'D':
-        return dims_known(cx, at + 1, at[0]);
-    case 'S':
-        return at[0] != 0;
-    case 'G':
-        return at[0] >= 0;
-    default:
-        return true;
-    }
+    if (!f->kind->list) return CHECKS[f->kind->item](cx, at[0]);
+    if (at[0] > OP_MAX_RANK) return false;
+    for (int64_t i = 1; i <= at[0]; i++)
+        if (!CHECKS[f->kind->item](cx, at[i])) return false;
+    return true;
 }
 
 int ir_attr_check(Ctx *cx, Op op, const int64_t *attr, int nattr)
@@ -73,8 +86,8 @@ int ir_attr_check(Ctx *cx, Op op, const int64_t *attr, int nattr)
     AttrField f;
     int used = 0;
     while (ir_attr_next(&schema, &f)) {
-        int words = ir_attr_words(f.kind, attr + used, nattr - used);
-        if (words < 0 || !well_formed(cx, f.kind, attr + used))
+        int words = ir_attr_words(&f, attr + used, nattr - used);
+        if (words < 0 || !well_formed(cx, &f, attr + used))
             return base_fail(cx, SGL_EARG, "%s: '%.*s' is out of range", OPS[op].name, f.length,
                              f.name);
         used += words;
@@ -93,7 +106,7 @@ static const int64_t *find(const Node *n, int which)
     AttrField f;
     for (int i = 0; ir_attr_next(&schema, &f); i++) {
         if (i == which) return at;
-        at += ir_attr_words(f.kind, at, (int)(end - at));
+        at += ir_attr_words(&f, at, (int)(end - at));
     }
     return NULL;
 }
@@ -104,7 +117,7 @@ int ir_attr_place(const Node *n, const char *name)
     int at = 0;
     for (AttrField f; ir_attr_next(&schema, &f);) {
         if ((int)strlen(name) == f.length && !memcmp(name, f.name, (size_t)f.length)) return at;
-        at += ir_attr_words(f.kind, n->attr + at, n->nattr - at);
+        at += ir_attr_words(&f, n->attr + at, n->nattr - at);
     }
     return -1;
 }
@@ -133,19 +146,21 @@ void ir_attr_put(AttrBuf *b, int64_t word)
     else b->word[b->n++] = word;
 }
 
-void ir_attr_put_float(AttrBuf *b, double value)
+int64_t ir_attr_real_word(double value)
 {
     int64_t word;
     if (isnan(value)) value = NAN;
     memcpy(&word, &value, sizeof word);
-    ir_attr_put(b, word);
+    return word;
 }
 
-void ir_attr_put_text(Ctx *cx, AttrBuf *b, const char *text)
+void ir_attr_put_real(AttrBuf *b, double value) { ir_attr_put(b, ir_attr_real_word(value)); }
+
+int64_t ir_attr_text_word(Ctx *cx, const char *text)
 {
     const char *kept = base_intern(&cx->names, text, strlen(text));
     if (!kept) base_fail(cx, SGL_ENOMEM, "out of memory for a text");
-    ir_attr_put(b, (int64_t)(intptr_t)kept);
+    return (int64_t)(intptr_t)kept;
 }
 
 const char *ir_attr_text(int64_t word) { return (const char *)(intptr_t)word; }
@@ -167,7 +182,7 @@ static void complete(Op op, AttrBuf *b)
     int at = 0;
     for (AttrField f; ir_attr_next(&schema, &f);) {
         if (at == b->n && f.optional) ir_attr_put(b, f.fallback);
-        int words = ir_attr_words(f.kind, b->word + at, b->n - at);
+        int words = ir_attr_words(&f, b->word + at, b->n - at);
         if (words < 0) return;
         at += words;
     }

@@ -53,10 +53,10 @@ static int bind_attrs(Binding *b, const Node *n)
     int status = SGL_OK;
     if (n->nattr) memcpy(b->attr, n->attr, n->nattr * sizeof *n->attr);
     for (AttrField f; status == SGL_OK && ir_attr_next(&schema, &f);) {
-        int words = ir_attr_words(f.kind, at, (int)(end - at));
+        int words = ir_attr_words(&f, at, (int)(end - at));
         int64_t *out = b->attr + (at - n->attr);
-        if (f.kind == 'D') status = bind_dims(b, (int)at[0], at + 1, out + 1, n->op == OP_size);
-        if (f.kind == 'G' && (*out = bind_block(b, n, *at)) < 0) status = (int)*out;
+        if (f.kind->item == ITEM_dim) status = bind_dims(b, (int)at[0], at + 1, out + 1, n->op == OP_size);
+        if (f.kind->item == ITEM_block && (*out = bind_block(b, n, *at)) < 0) status = (int)*out;
         at += words;
     }
     return status;

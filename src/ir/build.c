@@ -155,7 +155,7 @@ Node *ir_elementwise(Graph *g, Op op, int nin, Node *const *in)
 Node *ir_const(Graph *g, Dtype dtype, int rank, const Dim *dims, double value)
 {
     AttrBuf b = {0};
-    ir_attr_put_float(&b, ir_dtype_round(dtype, value));
+    ir_attr_put_real(&b, ir_dtype_round(dtype, value));
     ir_attr_put_list(&b, rank, dims);
     ir_attr_put(&b, dtype);
     return ir_attr_node(g, OP_const, 0, NULL, &b);

@@ -53,5 +53,10 @@ Node *ir_in_blocks(Node *n, Blocks blocks);
 Node *ir_cumsum(Node *x, int axis, bool reverse);
 Node *ir_sum_to(Node *x, const Node *like);            /* undoes a broadcast by summing */
 Node *ir_pow_grad_x(Node *dy, Node *x, Node *y);       /* the two halves of pow's row */
+/* Of max and min by x, the operand that was chosen unless `other`: dy; half of it where x and y
+ * are equal, as PyTorch has it; NaN in either operand takes dy to both. */
+Node *ir_chosen_grad(Node *dy, Node *x, Node *y, Node *other);
+/* part / (x² + y²), and 0 at the origin. */
+Node *ir_atan2_grad(Node *part, Node *x, Node *y);
 Node *ir_pow_grad_y(Node *dy, Node *x, Node *out);
 #endif

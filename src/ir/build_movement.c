@@ -133,7 +133,7 @@ Node *ir_pad(Node *x, const Dim *lo, const Dim *hi, double value)
     AttrBuf b = {0};
     ir_attr_put_list(&b, x->rank, lo);
     ir_attr_put_list(&b, x->rank, hi);
-    ir_attr_put_float(&b, ir_dtype_round(x->dtype, value));
+    ir_attr_put_real(&b, ir_dtype_round(x->dtype, value));
     return ir_attr_node(x->graph, OP_pad, 1, &x, &b);
 }
 

@@ -24,8 +24,8 @@ int ir_node_dims(const Node *n, Dim *out)
     int count = n->rank;
     if (count) memcpy(out, n->dims, (size_t)count * sizeof *out);
     for (AttrField f; n->nattr && ir_attr_next(&schema, &f);) {
-        int words = ir_attr_words(f.kind, at, (int)(n->attr + n->nattr - at));
-        for (int i = 1; f.kind == 'D' && i < words; i++) out[count++] = at[i];
+        int words = ir_attr_words(&f, at, (int)(n->attr + n->nattr - at));
+        for (int i = 1; f.kind->item == ITEM_dim && i < words; i++) out[count++] = at[i];
         at += words;
     }
     return count;

@@ -22,21 +22,41 @@ static uint64_t mix_dim(uint64_t h, const Ctx *cx, Dim d)
     return h;
 }
 
-/* One word of an attribute, by its kind: numbers of the context's or graph's own do not count. */
-static uint64_t mix_word(uint64_t h, const Node *n, char kind, int64_t word)
+/* One word of an attribute: numbers of the context's or graph's own do not count. */
+typedef uint64_t (*WordHash)(uint64_t h, const Node *n, int64_t word);
+
+static uint64_t hash_integer(uint64_t h, const Node *n, int64_t word)
 {
-    const char *text = kind == 'S' ? ir_attr_text(word) : "";
-    switch (kind) {
-    case 'D':
-        return mix_dim(h, n->graph->cx, word);
-    case 'S':
-        return base_hash(h, text, strlen(text));
-    case 'G':
-        return mix(h, n->graph->blocks.at[word]->hash);
-    default:
-        return mix(h, (uint64_t)word);
-    }
+    return (void)n, mix(h, (uint64_t)word);
 }
+
+static uint64_t hash_dim(uint64_t h, const Node *n, int64_t word)
+{
+    return mix_dim(h, n->graph->cx, word);
+}
+
+static uint64_t hash_text(uint64_t h, const Node *n, int64_t word)
+{
+    const char *text = ir_attr_text(word);
+    return (void)n, base_hash(h, text, strlen(text));
+}
+
+static uint64_t hash_block(uint64_t h, const Node *n, int64_t word)
+{
+    return mix(h, n->graph->blocks.at[word]->hash);
+}
+
+#define hash_real hash_integer
+#define hash_dtype hash_integer
+#define hash_axis hash_integer
+
+static const WordHash HASHES[] = {
+#define ITEM(name) [ITEM_##name] = hash_##name,
+#define KIND(letter, item, list, absent)
+#include "ir/attr.def"
+#undef ITEM
+#undef KIND
+};
 
 static uint64_t mix_attrs(uint64_t h, const Node *n)
 {
@@ -44,9 +64,10 @@ static uint64_t mix_attrs(uint64_t h, const Node *n)
     const int64_t *at = n->attr;
     AttrField f;
     while (ir_attr_next(&schema, &f)) {
-        int words = ir_attr_words(f.kind, at, (int)(n->attr + n->nattr - at));
+        int words = ir_attr_words(&f, at, (int)(n->attr + n->nattr - at));
         for (int i = ir_attr_default(&f, at) ? words : 0; i < words; i++)
-            h = mix_word(h, n, f.kind == 'D' && i == 0 ? 'I' : f.kind, at[i]);
+            h = f.kind->list && i == 0 ? mix(h, (uint64_t)at[i])
+                                       : HASHES[f.kind->item](h, n, at[i]);
         at += words;
     }
     return h;

@@ -1,7 +1,8 @@
 /* op.h: what op.def expands to: the enum and the table OPS.
  *
  * A new elementwise op is one row of op.def. A new structured op is a row and three functions in
- * op_<family>.c (rules.c puts them into a table). Nothing outside ir/ and kern/ asks which op a node is by a switch.
+ * op_<family>.c (rules.c puts them into a table). Nothing outside ir/ and kern/ asks which op a
+ * node is by a switch.
  */
 #ifndef SGL_IR_OP_H
 #define SGL_IR_OP_H
@@ -71,7 +72,8 @@ typedef struct OpRules {
 
 extern const OpInfo OPS[OP_COUNT];
 
-/* The text of a gradient column of op.def: the word NULL or an expression, and no expression is as short. */
+/* The text of a gradient column of op.def is the word NULL or an expression, and no expression is
+ * as short. */
 #define NO_GRAD(text) (sizeof text == sizeof "NULL")
 int ir_op_find(const char *name);      /* Op, or -1 */
 #endif

@@ -4,6 +4,7 @@
  *        refused by the shape rule.
  */
 #include <math.h>
+#include <string.h>
 #include "ir/build.h"
 #include "ir/check.h"
 #include "ir/ref.h"
@@ -99,7 +100,39 @@ int ir_grad_sum(Node *n, Node *dy, Node **dx)
     return ir_built(n, dx[0]);
 }
 
-static int grad_extreme(Node *n, Node *dy, Node **dx)
+/* v reduced along one axis, which stays with size 1. */
+static Node *along(Node *v, Op op, int axis)
+{
+    Dim dims[OP_MAX_RANK];
+    if (!v) return NULL;
+    memcpy(dims, v->dims, sizeof dims);
+    dims[axis] = 1;
+    return ir_reshape(ir_reduce(v, op, 1, &axis), v->rank, dims);
+}
+
+/* Of equal extremes the first in row-major order has all of the gradient: the first along the last
+ * of the dims, among those the first along the one before it, and so on. */
+static int grad_first(Node *n, Node *dy, Op extreme, Op position, Node **dx)
+{
+    Node *x = n->in[0], *v = x, *hit = NULL;
+    int count;
+    const int64_t *axes = ir_attr_list(n, 0, &count);
+    for (int i = count - 1; i >= 0; i--) {
+        int axis = (int)axes[i];
+        Node *at = along(v, position, axis);
+        if (!v || !at) return ir_built(n, NULL);
+        Node *place = ir_iota(x->graph, DT_i32, v->rank, v->dims, axis);
+        Node *here = ir_eq(place, ir_broadcast(at, v->rank, v->dims));
+        here = ir_broadcast(here, x->rank, x->dims);
+        hit = hit ? ir_logical_and(hit, here) : here;
+        v = along(v, extreme, axis);
+    }
+    dx[0] = ir_where(hit, spread(n, dy), ir_const_like(x, 0));
+    return ir_built(n, dx[0]);
+}
+
+/* Equal extremes share the gradient. */
+static int grad_shared(Node *n, Node *dy, Node **dx)
 {
     Node *x = n->in[0];
     int count, axes[OP_MAX_RANK];
@@ -108,13 +141,21 @@ static int grad_extreme(Node *n, Node *dy, Node **dx)
     Node *hit = ir_eq(x, spread(n, n));
     Node *equals = ir_reduce(ir_cast(hit, n->dtype), OP_sum, count, axes);
     Node *share = spread(n, ir_div(dy, equals));
-    dx[0] = ir_where(hit, share, ir_const_like(x, 0));
+    /* Where a NaN won, no element is hit: all get NaN, which hides nothing. */
+    Node *rest = ir_where(ir_eq(n, n), ir_const_like(n, 0), n);
+    dx[0] = ir_where(hit, share, spread(n, rest));
     return ir_built(n, dx[0]);
 }
 
-int ir_grad_reduce_max(Node *n, Node *dy, Node **dx) { return grad_extreme(n, dy, dx); }
+int ir_grad_reduce_max(Node *n, Node *dy, Node **dx)
+{
+    return ir_attr_int(n, 1) ? grad_first(n, dy, OP_reduce_max, OP_argmax, dx) : grad_shared(n, dy, dx);
+}
 
-int ir_grad_reduce_min(Node *n, Node *dy, Node **dx) { return grad_extreme(n, dy, dx); }
+int ir_grad_reduce_min(Node *n, Node *dy, Node **dx)
+{
+    return ir_attr_int(n, 1) ? grad_first(n, dy, OP_reduce_min, OP_argmin, dx) : grad_shared(n, dy, dx);
+}
 
 NO_GRADIENT(argmax)
 NO_GRADIENT(argmin)

@@ -69,14 +69,14 @@ static bool define(Parser *p, Map *map, int64_t number, uint64_t value)
     return base_map_set(map, (uint64_t)number, value) || no_memory(p);
 }
 
-static bool read_dim(Parser *p, int64_t *out)
+static bool item_dim(Parser *p, int64_t *out)
 {
     ir_scan_blanks(&p->s);
     *out = ir_dim_parse(p->s.cx, &p->s.at);
     return *out != DIM_FAIL || ir_scan_fail(&p->s, "a dim expected");
 }
 
-static bool read_axis(Parser *p, int64_t *out)
+static bool item_axis(Parser *p, int64_t *out)
 {
     if (!ir_scan_int(&p->s, out)) return false;
     if (*out < 1) return ir_scan_fail(&p->s, "dims count from 1");
@@ -84,9 +84,9 @@ static bool read_axis(Parser *p, int64_t *out)
     return true;
 }
 
-static bool read_int(Parser *p, int64_t *out) { return ir_scan_int(&p->s, out); }
+static bool item_integer(Parser *p, int64_t *out) { return ir_scan_int(&p->s, out); }
 
-static bool read_dtype(Parser *p, int64_t *out)
+static bool item_dtype(Parser *p, int64_t *out)
 {
     char word[16];
     if (!ir_scan_word(&p->s, word, sizeof word, "a dtype")) return false;
@@ -94,7 +94,7 @@ static bool read_dtype(Parser *p, int64_t *out)
     return *out >= 0 || ir_scan_fail(&p->s, "'%s' is not a dtype", word);
 }
 
-static bool read_block(Parser *p, int64_t *out)
+static bool item_block(Parser *p, int64_t *out)
 {
     uint64_t number;
     if (!read_number(p, "$", &p->block, &number)) return false;
@@ -124,46 +124,43 @@ static int read_list(Parser *p, ItemReader item, int64_t *out)
 static bool read_type(Parser *p, Shape *out)
 {
     int64_t dtype;
-    if (!read_dtype(p, &dtype)) return false;
+    if (!item_dtype(p, &dtype)) return false;
     out->dtype = (Dtype)dtype;
-    out->rank = read_list(p, read_dim, out->dims);
+    out->rank = read_list(p, item_dim, out->dims);
     return out->rank >= 0;
 }
 
-static const struct {
-    char kind;
-    bool list;
-    ItemReader read;
-} KINDS[] = {
-    {'I', false, read_int},   {'A', false, read_axis}, {'T', false, read_dtype},
-    {'P', true, read_axis},   {'L', true, read_int},   {'D', true, read_dim},
-    {'G', false, read_block},
-};
+static bool item_real(Parser *p, int64_t *out)
+{
+    double value;
+    if (!ir_scan_double(&p->s, &value)) return false;
+    *out = ir_attr_real_word(value);
+    return true;
+}
 
-static bool read_text(Parser *p, AttrBuf *b)
+static bool item_text(Parser *p, int64_t *out)
 {
     Str text = {0};
     bool ok = ir_scan_quoted(&p->s, &text);
-    if (ok) ir_attr_put_text(p->s.cx, b, text.at);
+    *out = ok ? ir_attr_text_word(p->s.cx, text.at) : 0;
     base_str_free(&text);
-    return ok && !p->s.cx->err.code;
+    return *out != 0;
 }
 
-static bool read_attr(Parser *p, char kind, AttrBuf *b)
+static const ItemReader READERS[] = {
+#define ITEM(name) [ITEM_##name] = item_##name,
+#define KIND(letter, item, list, absent)
+#include "ir/attr.def"
+#undef ITEM
+#undef KIND
+};
+
+static bool read_attr(Parser *p, const AttrKind *kind, AttrBuf *b)
 {
     int64_t items[OP_MAX_RANK];
-    double value;
-    if (kind == 'F') {
-        if (!ir_scan_double(&p->s, &value)) return false;
-        ir_attr_put_float(b, value);
-        return true;
-    }
-    if (kind == 'S') return read_text(p, b);
-    int k = 0;
-    while (KINDS[k].kind != kind) k++;
-    int n = KINDS[k].list ? read_list(p, KINDS[k].read, items) : KINDS[k].read(p, items);
-    if (n < 0 || (!KINDS[k].list && n == 0)) return false;
-    if (KINDS[k].list) ir_attr_put_list(b, n, items);
+    int n = kind->list ? read_list(p, READERS[kind->item], items) : READERS[kind->item](p, items);
+    if (n < 0 || (!kind->list && n == 0)) return false;
+    if (kind->list) ir_attr_put_list(b, n, items);
     else ir_attr_put(b, items[0]);
     return true;
 }

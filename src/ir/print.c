@@ -87,66 +87,62 @@ bool ir_print_is_plain(const char *text)
 
 typedef void (*ItemPrinter)(const Node *n, int64_t word, Str *out);
 
-static void item_int(const Node *n, int64_t word, Str *out)
+static void print_integer(const Node *n, int64_t word, Str *out)
 {
     (void)n;
     base_str_int(out, word);
 }
 
-static void item_axis(const Node *n, int64_t word, Str *out) { item_int(n, word + 1, out); }
+static void print_axis(const Node *n, int64_t word, Str *out) { print_integer(n, word + 1, out); }
 
-static void item_dim(const Node *n, int64_t word, Str *out)
+static void print_dim(const Node *n, int64_t word, Str *out)
 {
     ir_dim_text(n->graph->cx, word, out);
 }
 
-static void item_dtype(const Node *n, int64_t word, Str *out)
+static void print_dtype(const Node *n, int64_t word, Str *out)
 {
     (void)n;
     base_str_put(out, DTYPES[word].name);
 }
 
 /* As the double it is: the parser meets it before the dtype. */
-static void item_double(const Node *n, int64_t word, Str *out)
+static void print_real(const Node *n, int64_t word, Str *out)
 {
     (void)n;
     ir_print_value(DT_f64, ir_attr_double(word), out);
 }
 
-static void item_text(const Node *n, int64_t word, Str *out)
+static void print_text(const Node *n, int64_t word, Str *out)
 {
     (void)n;
     ir_print_quoted(ir_attr_text(word), out);
 }
 
-static void item_block(const Node *n, int64_t word, Str *out)
+static void print_block(const Node *n, int64_t word, Str *out)
 {
     (void)n;
     base_str_fmt(out, "$%lld", (long long)word);
 }
 
-static const struct {
-    char kind;
-    bool list;
-    ItemPrinter print;
-} KINDS[] = {
-    {'I', false, item_int},  {'F', false, item_double}, {'T', false, item_dtype},
-    {'A', false, item_axis}, {'P', true, item_axis},    {'L', true, item_int},
-    {'D', true, item_dim},   {'S', false, item_text},   {'G', false, item_block},
+static const ItemPrinter PRINTERS[] = {
+#define ITEM(name) [ITEM_##name] = print_##name,
+#define KIND(letter, item, list, absent)
+#include "ir/attr.def"
+#undef ITEM
+#undef KIND
 };
 
-static void attr_print(const Node *n, char kind, const int64_t *at, Str *out)
+static void attr_print(const Node *n, const AttrKind *kind, const int64_t *at, Str *out)
 {
-    int k = 0;
-    while (KINDS[k].kind != kind) k++;
-    if (!KINDS[k].list) {
-        KINDS[k].print(n, at[0], out);
+    if (!kind->list) {
+        PRINTERS[kind->item](n, at[0], out);
         return;
     }
     base_str_put(out, "[");
     for (int64_t i = 1; i <= at[0]; i++) {
         if (i > 1) base_str_put(out, ", ");
-        KINDS[k].print(n, at[i], out);
+        PRINTERS[kind->item](n, at[i], out);
     }
     base_str_put(out, "]");
 }
@@ -161,8 +157,8 @@ int ir_print_blocks(const Graph *g, const Live *live, uint32_t *number, int *ord
         const int64_t *at = n->attr;
         AttrField f;
         if (!live->node[id] || ir_op(n)->family != FAM_control) continue;
-        for (; ir_attr_next(&schema, &f); at += ir_attr_words(f.kind, at, n->nattr)) {
-            if (f.kind != 'G' || number[*at] != UINT32_MAX) continue;
+        for (; ir_attr_next(&schema, &f); at += ir_attr_words(&f, at, n->nattr)) {
+            if (f.kind->item != ITEM_block || number[*at] != UINT32_MAX) continue;
             number[*at] = (uint32_t)count;
             order[count++] = (int)*at;
         }
@@ -176,13 +172,13 @@ void ir_print_attrs(const Node *n, AttrFilter keep, const uint32_t *block, Str *
     const int64_t *at = n->attr;
     AttrField f;
     while (ir_attr_next(&schema, &f)) {
-        int words = ir_attr_words(f.kind, at, (int)(n->attr + n->nattr - at));
+        int words = ir_attr_words(&f, at, (int)(n->attr + n->nattr - at));
         if (!ir_attr_default(&f, at) && (!keep || keep(&f))) {
             base_str_put(out, open);
             base_str_add(out, f.name, f.length);
             base_str_put(out, "=");
-            int64_t renamed = f.kind == 'G' && block ? block[*at] : 0;
-            attr_print(n, f.kind, f.kind == 'G' && block ? &renamed : at, out);
+            int64_t renamed = f.kind->item == ITEM_block && block ? block[*at] : 0;
+            attr_print(n, f.kind, f.kind->item == ITEM_block && block ? &renamed : at, out);
             open = ", ";
         }
         at += words;

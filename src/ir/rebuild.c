@@ -30,8 +30,8 @@ Node *ir_node_over(Graph *g, const Node *n, Node *const *in)
     AttrField f;
     if (n->graph == g || !ir_is_control(n)) return ir_node(g, n->op, n->nin, in, n->attr, n->nattr);
     memcpy(attr, n->attr, n->nattr * sizeof *attr);
-    for (; ir_attr_next(&schema, &f); at += ir_attr_words(f.kind, attr + at, n->nattr - at)) {
-        if (f.kind != 'G') continue;
+    for (; ir_attr_next(&schema, &f); at += ir_attr_words(&f, attr + at, n->nattr - at)) {
+        if (f.kind->item != ITEM_block) continue;
         attr[at] = ir_block_add(g, n->graph->blocks.at[attr[at]]);
         if (attr[at] < 0) return NULL;
     }

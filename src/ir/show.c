@@ -103,7 +103,8 @@ static void put_ref(const Show *s, const Node *n, Str *out)
 /* The type beside it says dims and dtype already. */
 static bool worth_showing(const AttrField *f)
 {
-    return f->kind != 'T' && !(f->kind == 'D' && strncmp(f->name, "dims", 4) == 0);
+    AttrItem item = f->kind->item;
+    return item != ITEM_dtype && !(item == ITEM_dim && strncmp(f->name, "dims", 4) == 0);
 }
 
 static void put_left(const Show *s, int number, Line *l)

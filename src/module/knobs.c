@@ -1,93 +1,12 @@
 /* knobs.c: the settings as Lua reads and sets them.
  *
- * Holds: what was made from the old value of a setting is made again at its next use, wherever the
- *        new value came from.
+ * What a change causes is done by exec/settings.c, for Lua as for the C interface.
  */
 #include <string.h>
 #include "capture/capture.h"
 #include "module/module.h"
-#include "exec/cache.h"
-#include "exec/disk.h"
-#include "exec/lifecycle.h"
-#include "tensor/debug.h"
+#include "exec/settings.h"
 #include "bind/events.h"
-#include "tensor/trace.h"
-
-static int drop_pool(Host *h)
-{
-    base_pool_free(h->cx->pool);
-    h->cx->pool = NULL;
-    return SGL_OK;
-}
-
-/* Programs keep what they were made with: the instruction set, the settings that change programs.
- * Compiled functions make theirs again at the next call. */
-static int drop_programs(Host *h)
-{
-    exec_cache_clear(tensor_programs(h));
-    return SGL_OK;
-}
-
-static int trim_cache(Host *h)
-{
-    exec_cache_trim(tensor_programs(h));
-    return SGL_OK;
-}
-
-static int fail_alloc(Host *h)
-{
-    base_mem_fail_at(h->cx->knobs.value[KNOB_fail_alloc]);
-    return SGL_OK;
-}
-
-static int refresh_events(Host *h)
-{
-    obs_refresh(h->cx);
-    return SGL_OK;
-}
-
-/* A program must not outlive the backend that it was made for. */
-static int refresh_components(Host *h)
-{
-    obs_refresh(h->cx);
-    exec_cache_clear(tensor_programs(h));
-    return exec_lifecycle_start(h->cx);
-}
-
-static int forget_folder(Host *h)
-{
-    exec_disk_forget(h->cx);
-    return SGL_OK;
-}
-
-static int resize_history(Host *h) { return obs_history_resize(h->cx); }
-
-/* What is done when a setting has another value. */
-static const struct {
-    KnobId id;
-    int (*apply)(Host *h);
-} EFFECTS[] = {
-    {KNOB_threads, drop_pool},
-    {KNOB_isa, drop_programs},
-    {KNOB_debug, tensor_debug_watch},
-    {KNOB_fail_alloc, fail_alloc},
-    {KNOB_enable, refresh_components},
-    {KNOB_event_rate, refresh_events},
-    {KNOB_event_history, resize_history},
-    {KNOB_cache_size_limit, trim_cache},
-    {KNOB_cache_dir, forget_folder},
-};
-
-static void apply_changes(lua_State *L, Host *h, const int64_t *before)
-{
-    for (int id = 0; id < KNOB_COUNT; id++)
-        if (KNOBS[id].key && before[id] != h->cx->knobs.value[id]) drop_programs(h);
-    for (size_t i = 0; i < sizeof EFFECTS / sizeof *EFFECTS; i++) {
-        KnobId id = EFFECTS[i].id;
-        if (before[id] != h->cx->knobs.value[id] && EFFECTS[i].apply(h) < 0) bind_throw(L, h);
-    }
-    bind_events_flush(L, h);
-}
 
 static void push_value(lua_State *L, Host *h, KnobId id)
 {
@@ -118,12 +37,9 @@ static void check_backend_free(lua_State *L, Host *h, int id)
 
 static void put(lua_State *L, Host *h, int id, KnobFrom from, const char *shown, const char *text)
 {
-    int64_t before[KNOB_COUNT];
     check_backend_free(L, h, id);
-    memcpy(before, h->cx->knobs.value, sizeof before);
-    if (base_knob_put(&h->cx->knobs, (KnobId)id, from, shown, text, &h->cx->err) < 0)
-        bind_throw(L, h);
-    apply_changes(L, h, before);
+    if (exec_setting_put(h->cx, (KnobId)id, from, shown, text) < 0) bind_throw(L, h);
+    bind_events_flush(L, h);
 }
 
 /* core.knob(name) -> value; core.knob(name, value) sets it */
@@ -143,13 +59,11 @@ static int knob_from_file(lua_State *L)
 {
     Host *h = bind_of(L);
     Err *e = &h->cx->err;
-    int64_t before[KNOB_COUNT];
-    memcpy(before, h->cx->knobs.value, sizeof before);
     base_err_clear(e);
     int id = base_knob_find(luaL_checkstring(L, 1), e);
     if (id >= 0)
-        base_knob_put(&h->cx->knobs, (KnobId)id, KNOB_FROM_FILE, KNOBS[id].name,
-                      luaL_checkstring(L, 2), e);
+        exec_setting_put(h->cx, (KnobId)id, KNOB_FROM_FILE, KNOBS[id].name,
+                         luaL_checkstring(L, 2));
     if (e->code) {
         lua_pushnil(L);
         lua_pushstring(L, e->text);
@@ -157,7 +71,7 @@ static int knob_from_file(lua_State *L)
         base_err_clear(e);
         return 3;
     }
-    apply_changes(L, h, before);
+    bind_events_flush(L, h);
     lua_pushboolean(L, 1);
     return 1;
 }

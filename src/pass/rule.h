@@ -10,9 +10,10 @@
  * node of constants alone, which is folded, weighs 0. A value weighs what its op and its different
  * inputs weigh together. Each row must give a value that weighs less, or as much with a constant
  * less in front of a variable ("constants stand second") or an axis less to flip; and what reads a
- * lighter value is lighter itself. So no row can undo others for ever, in whatever order they are tried. Trimming
- * (trim.c) takes outputs, inputs or nodes from blocks and adds none. The limits of rounds and
- * steps in simplify.c only bound the time; what they would leave undone is still correct.
+ * lighter value is lighter itself. So no row can undo others for ever, in whatever order they are
+ * tried. Trimming (trim.c) takes outputs, inputs or nodes from blocks and adds none. The limits of
+ * rounds and steps in simplify.c only bound the time; what they would leave undone is still
+ * correct.
  */
 #ifndef SGL_PASS_RULE_H
 #define SGL_PASS_RULE_H

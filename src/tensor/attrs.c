@@ -1,8 +1,7 @@
 /* attrs.c: attributes of ops between Lua tables and the words of a node (ir/attr.h).
  *
- * Reading, an absent flag or number is its default or 0, an absent list of axes means all, an
- * absent list of steps, strides or dilations means ones; everything else must be there. A name that
- * is not in the schema is an error. What has its default is not pushed.
+ * What an absent attribute means stands in attr.def. A name that is not in the schema is an error.
+ * What has its default is not pushed.
  */
 #include <string.h>
 #include "tensor/args.h"
@@ -38,118 +37,138 @@ static void refuse_number(const Reader *r, const AttrField *f, int at)
     if (tensor_number_at(r->L, h, at)) tensor_number_refuse(r->L, h, at, what(r, f));
 }
 
-static void read_int(Reader *r, const AttrField *f, int at)
+/* ---- one value of Lua as a word, by what it means; `item` counts in a list, 0: no list */
+
+static int64_t read_integer(Reader *r, const AttrField *f, int at, int item)
 {
     int exact;
+    if (item) return tensor_check_item(r->L, at, item, what(r, f));
     refuse_number(r, f, at);
     lua_Integer v = lua_tointegerx(r->L, at, &exact);
-    if (lua_isboolean(r->L, at)) v = lua_toboolean(r->L, at);
-    else if (!exact && !lua_isnil(r->L, at))
+    if (lua_isboolean(r->L, at)) return lua_toboolean(r->L, at);
+    if (!exact)
         bind_raise(r->L, SGL_EARG, NULL, "%s must be an integer, got %s", what(r, f),
                    bind_kind(r->L, at));
-    ir_attr_put(r->out, v);
+    return v;
 }
 
-static void read_float(Reader *r, const AttrField *f, int at)
+static int64_t read_real(Reader *r, const AttrField *f, int at, int item)
 {
+    (void)item;
     refuse_number(r, f, at);
-    if (!lua_isnil(r->L, at) && lua_type(r->L, at) != LUA_TNUMBER)
+    if (lua_type(r->L, at) != LUA_TNUMBER)
         bind_raise(r->L, SGL_EARG, NULL, "%s must be a number, got %s", what(r, f),
                    bind_kind(r->L, at));
-    ir_attr_put_float(r->out, lua_tonumber(r->L, at));
+    return ir_attr_real_word(lua_tonumber(r->L, at));
 }
 
-static void read_dtype(Reader *r, const AttrField *f, int at)
+static int64_t read_dtype(Reader *r, const AttrField *f, int at, int item)
 {
-    if (lua_isnil(r->L, at)) missing(r, f);
-    ir_attr_put(r->out, bind_check_dtype(r->L, at, -1));
+    (void)f, (void)item;
+    return bind_check_dtype(r->L, at, -1);
 }
 
-static void read_axis(Reader *r, const AttrField *f, int at)
+static int64_t read_axis(Reader *r, const AttrField *f, int at, int item)
 {
     int exact;
-    refuse_number(r, f, at);
-    lua_Integer axis = lua_tointegerx(r->L, at, &exact);
-    if (!exact)
-        bind_raise(r->L, SGL_EARG, NULL, "%s must be an axis, got %s", what(r, f),
-                   bind_kind(r->L, at));
-    ir_attr_put(r->out, bind_check_axis(r->L, OPS[r->op].name, axis, r->x));
+    lua_Integer axis;
+    if (item) {
+        axis = tensor_check_item(r->L, at, item, what(r, f));
+    } else {
+        refuse_number(r, f, at);
+        axis = lua_tointegerx(r->L, at, &exact);
+        if (!exact)
+            bind_raise(r->L, SGL_EARG, NULL, "%s must be an axis, got %s", what(r, f),
+                       bind_kind(r->L, at));
+    }
+    return bind_check_axis(r->L, OPS[r->op].name, axis, r->x);
 }
 
-static int list_length(Reader *r, const AttrField *f, int at)
+static int64_t read_dim(Reader *r, const AttrField *f, int at, int item)
 {
+    int64_t dim;
+    if (tensor_check_size(r->L, at, item, what(r, f), &dim)) return dim;
+    if (dim == -1 && r->op == OP_reshape) return DIM_INFER;
+    if (dim < 0)
+        bind_raise(r->L, SGL_ESHAPE, NULL, "%s: element %d is %I, it cannot be negative",
+                   what(r, f), item, (lua_Integer)dim);
+    return dim;
+}
+
+/* Texts and blocks come by ways of their own (control.c, effect.c). */
+static int64_t read_text(Reader *r, const AttrField *f, int at, int item)
+{
+    (void)at, (void)item;
+    missing(r, f);
+    return 0;
+}
+
+static int64_t read_block(Reader *r, const AttrField *f, int at, int item)
+{
+    return read_text(r, f, at, item);
+}
+
+/* ---- a word as a value of Lua, on the top */
+
+static void push_integer(lua_State *L, int64_t word) { lua_pushinteger(L, word); }
+static void push_real(lua_State *L, int64_t word) { lua_pushnumber(L, ir_attr_double(word)); }
+static void push_dtype(lua_State *L, int64_t word) { lua_pushstring(L, DTYPES[word].name); }
+static void push_axis(lua_State *L, int64_t word) { lua_pushinteger(L, word + 1); }
+static void push_dim(lua_State *L, int64_t word) { tensor_push_size(L, word); }
+static void push_text(lua_State *L, int64_t word) { lua_pushstring(L, ir_attr_text(word)); }
+static void push_block(lua_State *L, int64_t word) { lua_pushinteger(L, word); }
+
+static const struct {
+    int64_t (*read)(Reader *, const AttrField *, int at, int item);
+    void (*push)(lua_State *L, int64_t word);
+} ITEMS[] = {
+#define ITEM(name) [ITEM_##name] = {read_##name, push_##name},
+#define KIND(letter, item, list, absent)
+#include "ir/attr.def"
+#undef ITEM
+#undef KIND
+};
+
+/* ---- whole attributes */
+
+static void refuse_twice(const Reader *r, const int64_t *axes, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < i; j++)
+            if (axes[j] == axes[i])
+                bind_raise(r->L, SGL_EARG, NULL, "%s: axis %I is given twice", OPS[r->op].name,
+                           (lua_Integer)axes[i] + 1);
+}
+
+static void read_list(Reader *r, const AttrField *f, int at)
+{
+    int64_t items[OP_MAX_RANK];
     int n = bind_check_list(r->L, at, what(r, f));
     if (n > OP_MAX_RANK)
         bind_raise(r->L, SGL_ESHAPE, NULL, "%s has %d items, at most %d are possible", what(r, f),
                    n, OP_MAX_RANK);
-    return r->length = n;
-}
-
-static void read_axes(Reader *r, const AttrField *f, int at)
-{
-    int64_t axes[OP_MAX_RANK];
-    int n = lua_isnil(r->L, at) ? r->x->rank : list_length(r, f, at);
-    for (int i = 0; i < n; i++) {
-        lua_Integer axis = i + 1;
-        if (!lua_isnil(r->L, at)) axis = tensor_check_item(r->L, at, i + 1, what(r, f));
-        axes[i] = bind_check_axis(r->L, OPS[r->op].name, axis, r->x);
-        for (int j = 0; j < i; j++)
-            if (axes[j] == axes[i])
-                bind_raise(r->L, SGL_EARG, NULL, "%s: axis %I is given twice", OPS[r->op].name,
-                           axis);
-    }
-    ir_attr_put_list(r->out, n, axes);
-}
-
-static void read_ints(Reader *r, const AttrField *f, int at)
-{
-    int64_t items[OP_MAX_RANK];
-    int n = lua_isnil(r->L, at) ? r->length : list_length(r, f, at);
-    for (int i = 0; i < n; i++)
-        items[i] = lua_isnil(r->L, at) ? 1 : tensor_check_item(r->L, at, i + 1, what(r, f));
+    for (int i = 0; i < n; i++) items[i] = ITEMS[f->kind->item].read(r, f, at, i + 1);
+    if (f->kind->item == ITEM_axis) refuse_twice(r, items, n);
+    r->length = n;
     ir_attr_put_list(r->out, n, items);
 }
 
-static void read_dims(Reader *r, const AttrField *f, int at)
+/* What a table means that leaves the attribute out. */
+static void put_absent(Reader *r, const AttrField *f)
 {
-    int64_t dims[OP_MAX_RANK];
-    if (lua_isnil(r->L, at)) missing(r, f);
-    int n = list_length(r, f, at);
-    for (int i = 0; i < n; i++) {
-        if (tensor_check_size(r->L, at, i + 1, what(r, f), &dims[i])) continue;
-        if (dims[i] == -1 && r->op == OP_reshape) dims[i] = DIM_INFER;
-        else if (dims[i] < 0)
-            bind_raise(r->L, SGL_ESHAPE, NULL, "%s: element %d is %I, it cannot be negative",
-                       what(r, f), i + 1, (lua_Integer)dims[i]);
+    int64_t items[OP_MAX_RANK];
+    AttrAbsent absent = f->kind->absent;
+    int n = absent == ABSENT_ALL ? r->x->rank : r->length;
+    if (f->optional) {
+        ir_attr_put(r->out, f->fallback);
+    } else if (absent == ABSENT_ZERO) {
+        ir_attr_put(r->out, 0);
+    } else if (absent == ABSENT_ERROR) {
+        missing(r, f);
+    } else {
+        for (int i = 0; i < n; i++) items[i] = absent == ABSENT_ALL ? i : 1;
+        ir_attr_put_list(r->out, n, items);
     }
-    ir_attr_put_list(r->out, n, dims);
-}
-
-/* Texts and blocks come by ways of their own (control.c, effect.c). */
-static void read_none(Reader *r, const AttrField *f, int at)
-{
-    (void)at;
-    missing(r, f);
-}
-
-/* By kind: reading a field, and pushing the words of one; `items` counts those of a list. */
-typedef struct Kind {
-    char kind;
-    void (*read)(Reader *, const AttrField *, int at);
-    bool list, from_one; /* counts from 1 in Lua */
-} Kind;
-
-static const Kind KINDS[] = {
-    {'I', read_int, false, false}, {'F', read_float, false, false}, {'T', read_dtype, false, false},
-    {'A', read_axis, false, true}, {'P', read_axes, true, true},    {'L', read_ints, true, false},
-    {'D', read_dims, true, false}, {'S', read_none, false, false},  {'G', read_none, false, false},
-};
-
-static const Kind *kind_of(char kind)
-{
-    const Kind *k = KINDS;
-    while (k->kind != kind) k++;
-    return k;
 }
 
 static void check_names(const Reader *r)
@@ -177,32 +196,24 @@ void tensor_attrs_read(lua_State *L, Op op, int table, const Shape *x, AttrBuf *
         int top = lua_gettop(L);
         lua_pushlstring(L, f.name, f.length);
         lua_rawget(L, table);
-        if (f.optional && lua_isnil(L, top + 1)) ir_attr_put(out, f.fallback);
-        else kind_of(f.kind)->read(&r, &f, top + 1);
+        if (lua_isnil(L, top + 1)) put_absent(&r, &f);
+        else if (f.kind->list) read_list(&r, &f, top + 1);
+        else ir_attr_put(out, ITEMS[f.kind->item].read(&r, &f, top + 1, 0));
         lua_settop(L, top);
     }
-}
-
-static void push_word(lua_State *L, const AttrField *f, int64_t word)
-{
-    if (f->kind == 'F') lua_pushnumber(L, ir_attr_double(word));
-    else if (f->kind == 'T') lua_pushstring(L, DTYPES[word].name);
-    else if (f->kind == 'S') lua_pushstring(L, ir_attr_text(word));
-    else if (f->kind == 'D') tensor_push_size(L, word);
-    else lua_pushinteger(L, word + kind_of(f->kind)->from_one);
 }
 
 /* The value of the attribute at `at`. */
 static void push_value(lua_State *L, const AttrField *f, const int64_t *at)
 {
-    if (!kind_of(f->kind)->list) {
-        push_word(L, f, *at);
+    if (!f->kind->list) {
+        ITEMS[f->kind->item].push(L, *at);
         return;
     }
     int count = (int)at[0];
     lua_createtable(L, count, 0);
     for (int i = 1; i <= count; i++) {
-        push_word(L, f, at[i]);
+        ITEMS[f->kind->item].push(L, at[i]);
         lua_rawseti(L, -2, i);
     }
 }
@@ -218,6 +229,6 @@ void tensor_attrs_push(lua_State *L, const Node *n)
             push_value(L, &f, at);
             lua_rawset(L, -3);
         }
-        at += ir_attr_words(f.kind, at, (int)(end - at));
+        at += ir_attr_words(&f, at, (int)(end - at));
     }
 }

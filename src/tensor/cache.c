@@ -7,7 +7,7 @@
 #include "tensor/cache.h"
 #include "base/clock.h"
 #include "exec/disk.h"
-#include "tensor/debug.h"
+#include "exec/debug.h"
 #include "bind/events.h"
 #include "tensor/room.h"
 #include "ir/text.h"
@@ -44,7 +44,7 @@ static CacheEntry *compile(Host *h, Graph *g, const Str *key)
     if (!g) return NULL;
     double start = base_clock();
     int64_t bytes = (int64_t)g->arena.bytes - base_mem_stats().live;
-    Program *p = tensor_compile(h, g);
+    Program *p = exec_debug_compile(g);
     bytes += base_mem_stats().live;
     if (!p) return NULL;
     return exec_cache_add_held(room_of(h)->cache, key->at, key->n, p, bytes, base_clock() - start);
@@ -85,7 +85,7 @@ Program *tensor_cache_ready(lua_State *L, Host *h, CacheEntry *e)
     int64_t before = base_mem_stats().live;
     base_err_clear(&h->cx->err);
     Graph *copy = tensor_copy_whole(exec_cache_graph(e));
-    p = copy ? tensor_compile(h, copy) : NULL;
+    p = copy ? exec_debug_compile(copy) : NULL;
     if (!p) bind_throw(L, h);
     exec_cache_refill(room_of(h)->cache, e, p, base_mem_stats().live - before,
                       base_clock() - start);

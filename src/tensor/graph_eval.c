@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "exec/program.h"
+#include "exec/debug.h"
 #include "tensor/args.h"
-#include "tensor/debug.h"
 #include "bind/events.h"
 #include "ir/bind.h"
 #include "tensor/graph.h"
@@ -209,7 +209,7 @@ static int graph_run(lua_State *L)
     base_err_clear(&h->cx->err);
     room_of(h)->running = L;
     Graph *copy = tensor_copy_whole(g);
-    once->program = copy ? tensor_compile(h, copy) : NULL;
+    once->program = copy ? exec_debug_compile(copy) : NULL;
     if (!once->program || exec_run(once->program, in, out) < 0) return bind_throw(L, h);
     for (int i = 0; i < g->outputs.n; i++) {
         lua_rawgeti(L, -1, i + 1);
@@ -231,7 +231,7 @@ int tensor_graph_stage(lua_State *L)
     Str *text = bind_text(L);
     base_err_clear(&h->cx->err);
     Graph *copy = tensor_copy_whole(g);
-    once->program = copy ? tensor_compile(h, copy) : NULL;
+    once->program = copy ? exec_debug_compile(copy) : NULL;
     if (!once->program) return bind_throw(L, h);
     exec_program_print(once->program, stage, text);
     return bind_text_push(L, text);

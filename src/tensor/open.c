@@ -1,6 +1,5 @@
 /* open.c: what this room adds to sgl.core, and what it keeps for a Lua state.
  */
-#include "tensor/debug.h"
 #include "tensor/room.h"
 
 static void room_close(Host *h, void *state)
@@ -23,7 +22,7 @@ static void open_room(lua_State *L, Host *h)
     TensorRoom *room = bind_room(L, h, ROOM_TENSOR, sizeof *room, room_close);
     tensor_pending_open(h);
     if (!room->cache) room->cache = exec_cache_new(h->cx);
-    if (!room->cache || tensor_debug_watch(h) < 0)
+    if (!room->cache)
         bind_raise(L, SGL_ENOMEM, NULL, "out of memory for the engine");
 }
 

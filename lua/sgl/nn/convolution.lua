@@ -7,6 +7,7 @@
 local core = require "sgl.core"
 local api = require "sgl.api"
 local F = require "sgl.nn.functional"
+local wide = require "sgl.tensor.wide"
 
 -- An option that is one integer for both dims, or a list of two.
 local function pair(name, option, v)
@@ -178,7 +179,7 @@ for _, kind in ipairs { "max", "avg" } do
     errors = "a window larger than the padded image",
   }, function(x, size, o)
     local name = kind .. "_pool2d"
-    return core.region(name, { x }, pool2d, name, x, size, o, fill, reduce)
+    return wide(name, { x }, 1, function(v) return pool2d(name, v, size, o, fill, reduce) end)
   end)
 
   api.fn(F, kind .. "_pool1d", {
@@ -194,8 +195,8 @@ for _, kind in ipairs { "max", "avg" } do
       core.raise("SGL_ESHAPE", ("%s: needs x [n, c, l], got %s"):format(name, shape_text(x)))
     end
     local flat = { flat = true, stride = { 1, o.stride or size }, padding = { 0, o.padding } }
-    return core.region(name, { x }, function()
-      return pool2d(name, x:unsqueeze(3), { 1, size }, flat, fill, reduce):squeeze(3)
+    return wide(name, { x }, 1, function(v)
+      return pool2d(name, v:unsqueeze(3), { 1, size }, flat, fill, reduce):squeeze(3)
     end)
   end)
 end

@@ -7,6 +7,7 @@
 local core = require "sgl.core"
 local api = require "sgl.api"
 local create = require "sgl.tensor.create"
+local wide = require "sgl.tensor.wide"
 local need_integers = require "sgl.tensor.index".need_integers
 
 local F = api.module("nn.functional", "Activations, normalisations and linear maps as functions")
@@ -15,17 +16,15 @@ local X = { "x", "tensor", "any shape" }
 
 local function activation(name, doc, formula)
   api.fn(F, name, { doc = doc, args = { X }, returns = "tensor, shape of x" }, function(x)
-    return core.region(name, { x }, formula, x)
+    return wide(name, { x }, 1, formula)
   end)
 end
 
-activation("relu", "max(x, 0).", function(x) return x:maximum(0) end)
+activation("relu", "max(x, 0).", function(x) return core.apply("relu", { x }) end)
 activation("tanh", "Hyperbolic tangent.", function(x) return x:tanh() end)
 activation("sigmoid", "1 / (1 + exp(-x)).", function(x) return x:sigmoid() end)
 activation("silu", "x · sigmoid(x), also called swish.", function(x) return x * x:sigmoid() end)
-activation("softplus", "log(1 + exp(x)), without overflow.", function(x)
-  return x:maximum(0) + (-x:abs()):exp():log1p()
-end)
+activation("softplus", "log(1 + exp(x)), without overflow.", function(x) return x:softplus() end)
 
 local SQRT_HALF, SQRT_2_BY_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
 local GELU = {
@@ -44,7 +43,7 @@ api.fn(F, "gelu", {
     core.raise("SGL_EARG", ("nn.gelu: approximate must be 'none' or 'tanh', not '%s'")
       :format(o.approximate))
   end
-  return core.region(o.approximate == "tanh" and "gelu_tanh" or "gelu", { x }, formula, x)
+  return wide(o.approximate == "tanh" and "gelu_tanh" or "gelu", { x }, 1, formula)
 end)
 
 api.fn(F, "softmax", {
@@ -126,12 +125,11 @@ api.fn(F, "layer_norm", {
   errors = "trailing dims that are not `shape`",
 }, function(x, shape, weight, bias, o)
   local dims = trailing("layer_norm", x, shape)
-  return core.region("layer_norm", { x, weight, bias }, function()
-    local d = x - x:mean(dims, { keepdim = true })
+  return wide("layer_norm", { x, weight, bias }, 3, function(v, scale, shift)
+    local d = v - v:mean(dims, { keepdim = true })
     local y = d * ((d * d):mean(dims, { keepdim = true }) + o.eps):rsqrt()
-    if weight then y = y * weight end
-    if bias then y = y + bias end
-    return y
+    if scale then y = y * scale end
+    return shift and y + shift or y
   end)
 end)
 
@@ -144,9 +142,9 @@ api.fn(F, "rms_norm", {
   errors = "trailing dims that are not `shape`",
 }, function(x, shape, weight, o)
   local dims = trailing("rms_norm", x, shape)
-  return core.region("rms_norm", { x, weight }, function()
-    local y = x * ((x * x):mean(dims, { keepdim = true }) + o.eps):rsqrt()
-    return weight and y * weight or y
+  return wide("rms_norm", { x, weight }, 2, function(v, scale)
+    local y = v * ((v * v):mean(dims, { keepdim = true }) + o.eps):rsqrt()
+    return scale and y * scale or y
   end)
 end)
 
@@ -155,6 +153,12 @@ local function by_channel(v, rank)
   local shape = { 1, v.shape[1] }
   for i = 3, rank do shape[i] = 1 end
   return v:reshape(table.unpack(shape))
+end
+
+-- y · scale + shift by channel; either may be missing.
+local function scaled(y, scale, shift)
+  if scale then y = y * by_channel(scale, y.ndim) end
+  return shift and y + by_channel(shift, y.ndim) or y
 end
 
 api.fn(F, "group_norm", {
@@ -171,14 +175,11 @@ api.fn(F, "group_norm", {
     core.raise("SGL_ESHAPE", ("nn.group_norm: %s groups do not divide the channels of %s"):format(
       groups, api.describe(x)), "x is [n, channels, …], the channels a multiple of the groups")
   end
-  return core.region("group_norm", { x, weight, bias }, function()
-    local g = x:reshape(shape[1], groups, -1)
+  return wide("group_norm", { x, weight, bias }, 3, function(v, scale, shift)
+    local g = v:reshape(shape[1], groups, -1)
     local d = g - g:mean(-1, { keepdim = true })
     local y = d * ((d * d):mean(-1, { keepdim = true }) + o.eps):rsqrt()
-    y = y:reshape(table.unpack(shape))
-    if weight then y = y * by_channel(weight, #shape) end
-    if bias then y = y + by_channel(bias, #shape) end
-    return y
+    return scaled(y:reshape(table.unpack(shape)), scale, shift)
   end)
 end)
 
@@ -190,17 +191,25 @@ api.fn(F, "batch_norm", {
   opts = { { "eps", "number", 1e-5, "added to the variance" } },
   returns = "tensor, shape of x",
 }, function(x, mean, variance, weight, bias, o)
-  return core.region("batch_norm", { x, mean, variance, weight, bias }, function()
-    local rank = x.ndim
-    local y = (x - by_channel(mean, rank)) * (by_channel(variance, rank) + o.eps):rsqrt()
-    if weight then y = y * by_channel(weight, rank) end
-    if bias then y = y + by_channel(bias, rank) end
-    return y
+  -- Statistics have no say in the dtype of the result.
+  return wide("batch_norm", { x, weight, bias }, 3, function(v, scale, shift)
+    local rank = v.ndim
+    local d = v - by_channel(mean, rank)
+    return scaled(d * (by_channel(variance, rank) + o.eps):rsqrt(), scale, shift)
   end)
 end)
 
+-- Softmax along the last dim of masked scores: a row of which nothing is seen is 0, with gradient 0.
+local function softmax_of_seen(scores)
+  local largest = scores:amax(-1, { keepdim = true }):detach()
+  local e = (scores - largest:isfinite():where(largest, 0)):exp()
+  local total = e:sum(-1, { keepdim = true })
+  return e / total:eq(0):where(1, total)
+end
+
 api.fn(F, "scaled_dot_product_attention", {
-  doc = "softmax(q · kᵀ / sqrt(d)) · v (Vaswani et al., 2017).",
+  doc = "softmax(q · kᵀ / sqrt(d)) · v (Vaswani et al., 2017). A position whose mask hides all gets "
+    .. "0, with gradient 0.",
   args = { { "q", "tensor", "f32[…, t, d]" }, { "k", "tensor", "f32[…, s, d]" },
            { "v", "tensor", "f32[…, s, e]" } },
   opts = { { "causal", "boolean", false, "position i sees positions up to i only" },
@@ -211,16 +220,17 @@ api.fn(F, "scaled_dot_product_attention", {
   returns = "tensor, f32[…, t, e]",
   errors = "shapes that do not fit",
 }, function(q, k, v, o)
-  return core.region("attention", { q, k, v, o.mask }, function()
-    local scale = o.scale or 1 / math.sqrt(q.shape[#q.shape])
-    local scores = q:matmul(k:transpose(-1, -2)) * scale
+  local t, s = q.shape[#q.shape - 1], k.shape[#k.shape - 1]
+  local scale = o.scale or 1 / math.sqrt(q.shape[#q.shape])
+  return wide("attention", { q, k, v, o.mask }, 4, function(queries, keys, values, mask)
+    local scores = queries:matmul(keys:transpose(-1, -2)) * scale
     if o.causal then
-      local t, s = q.shape[#q.shape - 1], k.shape[#k.shape - 1]
       local seen = core.iota({ t, s }, 2, "i32"):le(core.iota({ t, s }, 1, "i32"))
       scores = seen:where(scores, -math.huge)
     end
-    if o.mask then scores = o.mask:where(scores, -math.huge) end
-    return F.dropout(scores:softmax(-1), o.dropout):matmul(v)
+    if not mask then return F.dropout(scores:softmax(-1), o.dropout):matmul(values) end
+    scores = mask:where(scores, -math.huge)
+    return F.dropout(softmax_of_seen(scores), o.dropout):matmul(values)
   end)
 end)
 

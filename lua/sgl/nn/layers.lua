@@ -210,12 +210,15 @@ local function batch_norm_forward(wanted)
       core.raise("SGL_ESHAPE", ("nn.%s: no statistics of an empty batch %s"):format(wanted.class,
         api.describe(x)), "leave empty batches out, or use model:eval()")
     end
-    local mean = x:mean(dims)
-    local d = x - x:mean(dims, { keepdim = true })
+    -- Statistics of halves are f32.
+    local v = (x.dtype == "f16" or x.dtype == "bf16") and x:to("f32") or x
+    local mean = v:mean(dims)
+    local d = v - v:mean(dims, { keepdim = true })
     local variance = (d * d):mean(dims)
-    local m = self.momentum
-    self.running_mean:assign(self.running_mean * (1 - m) + mean * m)
-    self.running_var:assign(self.running_var * (1 - m) + variance * (m * n / math.max(n - 1, 1)))
+    local m, dtype = self.momentum, self.running_mean.dtype
+    self.running_mean:assign((self.running_mean * (1 - m) + mean * m):to(dtype))
+    local unbiased = variance * (m * n / math.max(n - 1, 1))
+    self.running_var:assign((self.running_var * (1 - m) + unbiased):to(dtype))
     self.num_batches_tracked:assign(self.num_batches_tracked + 1)
     return F.batch_norm(x, mean, variance, self.weight, self.bias, { eps = self.eps })
   end

@@ -3,6 +3,7 @@
 local core = require "sgl.core"
 local api = require "sgl.api"
 local base = require "sgl.nn.module"
+local wide = require "sgl.tensor.wide"
 
 local M = base.M
 
@@ -38,7 +39,7 @@ local function elementwise(name, doc, opts, formula)
   }, function(x, y, o)
     same_shape(name, x, y)
     local reduce = reducer(name, o)
-    return core.region(name, { x, y }, function() return reduce(formula(x, y, o)) end)
+    return wide(name, { x, y }, 2, function(a, b) return reduce(formula(a, b, o)) end)
   end)
 end
 
@@ -51,16 +52,16 @@ elementwise("huber_loss",
   "d²/2 where |d| <= delta, else delta·(|d| - delta/2), d = x - y (Huber, 1964).",
   { { "delta", "number", 1, "where the square ends" } },
   function(x, y, o)
-    local d = (x - y):abs()
-    return d:le(o.delta):where(d * d * 0.5, (d - 0.5 * o.delta) * o.delta)
+    local d = x - y
+    local size = d:abs()
+    return size:gt(o.delta):where((size - 0.5 * o.delta) * o.delta, d * d * 0.5)
   end)
 elementwise("bce_with_logits",
   "Binary cross entropy of logits x against probabilities y, computed as "
-  .. "max(x, 0) - x·y + log(1 + exp(-|x|)).",
+  .. "(1 - y)·x + softplus(-x).",
   { { "pos_weight", "number", 1, "weight of the positive class" } },
   function(x, y, o)
-    local tail = (-x:abs()):exp():log1p() + (-x):maximum(0)
-    return (1 - y) * x + (1 + y * (o.pos_weight - 1)) * tail
+    return (1 - y) * x + (1 + y * (o.pos_weight - 1)) * (-x):softplus()
   end)
 elementwise("kl_div", "Kullback-Leibler divergence y·(log y - x) of log-probabilities x from "
   .. "probabilities y. The mean is over all elements.", {},
@@ -128,8 +129,8 @@ api.fn(M, "nll_loss", {
 }, function(x, target, o)
   local shape = target.shape
   reducer("nll_loss", o)
-  return core.region("nll_loss", { x, target }, function()
-    local logp, classes = classes_last("nll_loss", x, target)
+  return wide("nll_loss", { x, target }, 2, function(logs, ids)
+    local logp, classes = classes_last("nll_loss", logs, ids)
     local loss, kept = picked(logp, classes, o.ignore_index)
     return finish("nll_loss", o, loss, kept, shape)
   end)
@@ -151,8 +152,8 @@ api.fn(M, "cross_entropy", {
       ("nn.cross_entropy: label_smoothing must be in [0, 1], not %g"):format(s))
   end
   reducer("cross_entropy", o)
-  return core.region("cross_entropy", { x, target }, function()
-    local logits, classes = classes_last("cross_entropy", x, target)
+  return wide("cross_entropy", { x, target }, 2, function(scores, ids)
+    local logits, classes = classes_last("cross_entropy", scores, ids)
     local logp = logits:log_softmax(-1)
     local loss, kept = picked(logp, classes, o.ignore_index)
     if s > 0 then

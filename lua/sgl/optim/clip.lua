@@ -15,6 +15,11 @@ local function check(name, grads)
   end
 end
 
+-- Squares of halves would overflow.
+local function widened(g)
+  return (g.dtype == "f16" or g.dtype == "bf16") and g:to("f32") or g
+end
+
 local LIMIT = { 0, math.huge }
 local GRADS = { "grads", "table", "list of tensors; its items are replaced" }
 
@@ -27,13 +32,13 @@ api.fn(M, "clip_norm", {
   check("clip_norm", grads)
   local total
   for _, g in ipairs(grads) do
-    local square = (g * g):sum()
+    local square = widened(g):square():sum()
     total = total and total + square or square
   end
   local norm = total:sqrt()
   -- PyTorch's form: the small constant keeps a zero norm from dividing by zero.
   local scale = (limit / (norm + 1e-6)):minimum(1)
-  for i, g in ipairs(grads) do grads[i] = g * scale end
+  for i, g in ipairs(grads) do grads[i] = (g * scale):to(g.dtype) end
   return norm
 end)
 

@@ -74,9 +74,16 @@ local function check_parameter(full, p, i, seen)
   seen[p] = i
 end
 
+-- Halves are updated in f32, and so is their state.
+local function wide_dtype(p)
+  return (p.dtype == "f16" or p.dtype == "bf16") and "f32" or p.dtype
+end
+
 local function make_state(rule, p, h)
   local state = {}
-  for _, name in ipairs(rule.state(h)) do state[name] = create.zeros_like(p):realize() end
+  for _, name in ipairs(rule.state(h)) do
+    state[name] = create.zeros_like(p, { dtype = wide_dtype(p) }):realize()
+  end
   return versioned.new(state)
 end
 
@@ -164,8 +171,9 @@ method("step", {
     local h = setmetatable({ lr = rate(group, o.lr, t), t = t }, { __index = group.options })
     for i = group.first, group.last do
       local p, state = self.params[i], self.state[i]
-      local updated, new_state = self.rule.update(p, grads[i], state, h)
-      p:assign(updated)
+      local dtype = wide_dtype(p)
+      local updated, new_state = self.rule.update(p:to(dtype), grads[i]:to(dtype), state, h)
+      p:assign(updated:to(p.dtype))
       for _, name in ipairs(self.rule.state(group.options)) do
         state[name]:assign(new_state[name])
       end

@@ -44,6 +44,18 @@ local function constant(name, doc, value)
   }, function(t, o) return core.full(t.shape, value, o.dtype or t.dtype) end)
 end
 
+-- The least and the largest value of the integer dtypes that a constant may be out of.
+local RANGE = { u8 = { 0, 255 }, i32 = { -I32_MOST - 1, I32_MOST } }
+
+-- Raises where an integer dtype has no such value: it would saturate.
+local function need_fits(op, value, dtype)
+  local range = RANGE[dtype]
+  if range and type(value) == "number" and not (value >= range[1] and value <= range[2]) then
+    core.raise("SGL_EARG", ("%s: %s does not fit into %s"):format(op, value, dtype),
+      ("it holds %d to %d"):format(range[1], range[2]))
+  end
+end
+
 constant("zeros", "Zeros.", 0)
 constant("ones", "Ones.", 1)
 -- Memory that nobody wrote would be another value in every run.
@@ -58,6 +70,7 @@ api.fn(root, "full", {
   returns = "tensor",
 }, function(size, value, o)
   local dtype = o.dtype or (type(value) == "boolean" and "bool" or "f32")
+  need_fits("full", value, dtype)
   return core.full(dims.sizes("full", { size }), value, dtype)
 end)
 
@@ -66,7 +79,10 @@ api.tensor("full_like", {
   args = { { "t", "tensor" }, { "value", "number|boolean", "of each element", input = true } },
   opts = { LIKE_DTYPE },
   returns = "tensor",
-}, function(t, value, o) return core.full(t.shape, value, o.dtype or t.dtype) end)
+}, function(t, value, o)
+  need_fits("full_like", value, o.dtype or t.dtype)
+  return core.full(t.shape, value, o.dtype or t.dtype)
+end)
 
 api.fn(root, "arange", {
   doc = "Numbers from start, below stop, by step. arange(n) counts from 0.",
@@ -97,6 +113,9 @@ api.fn(root, "arange", {
   return cast(t, dtype)
 end)
 
+-- In which numbers of a dtype that is no wide float are computed.
+local EXACT = { bool = "f64", u8 = "f64", i32 = "f64", i64 = "f64", f16 = "f32", bf16 = "f32" }
+
 api.fn(root, "linspace", {
   doc = "n numbers spread evenly from start to stop, both included.",
   args = { { "start", "number", "the first" }, { "stop", "number", "the last" },
@@ -105,10 +124,11 @@ api.fn(root, "linspace", {
 }, function(start, stop, n, o)
   if n < 0 then core.raise("SGL_EARG", ("linspace: n must be at least 0, got %s"):format(n)) end
   local step = n > 1 and (stop - start) / (n - 1) or 0.0
-  local at = core.iota({ n }, 1, o.dtype)
+  local exact = EXACT[o.dtype] or o.dtype       -- integers are cut off at the end, as in PyTorch
+  local at = core.iota({ n }, 1, exact)
   -- Each half counts from its own end, so that both ends are exact.
   local ahead, behind = at * step + start, (at - (n - 1)) * step + stop
-  return n == 1 and ahead or root.where(at:lt((n + 1) // 2), ahead, behind)
+  return cast(n == 1 and ahead or root.where(at:lt((n + 1) // 2), ahead, behind), o.dtype)
 end)
 
 api.fn(root, "logspace", {
@@ -137,7 +157,7 @@ api.tensor("one_hot", {
   args = { { "t", "tensor", "integers from 0" },
            { "n", "integer", "number of classes", within = { 0, math.huge } } },
   opts = { DTYPE }, returns = "tensor [..., n]",
-  errors = "a tensor that is not of integers",
+  errors = "a tensor that is not of integers, an index outside [0, n) when it is computed",
 }, function(t, n, o)
   if t.dtype:find "f" or t.dtype == "bool" then
     core.raise("SGL_EDTYPE", ("one_hot: the indices must be integers, got %s"):format(
@@ -145,7 +165,9 @@ api.tensor("one_hot", {
   end
   local shape = t.shape
   shape[#shape + 1] = n
-  return cast(t:unsqueeze(-1):eq(core.iota(shape, #shape, t.dtype)), o.dtype)
+  -- Looked up in the list of all, so that a class outside it is an error when it is computed.
+  local class = apply("gather", { core.iota({ n }, 1, t.dtype), t }, { dim = 1 })
+  return cast(class:unsqueeze(-1):eq(core.iota(shape, #shape, t.dtype)), o.dtype)
 end)
 
 -- Uniform f64 in [0, 1) of 48 random bits: enough that a range of 2^31 is even.
@@ -164,15 +186,23 @@ end
 local function random(name, doc, draw)
   api.fn(root, name, {
     doc = doc, args = { SIZE }, opts = { DTYPE }, returns = "tensor",
-  }, function(size, o) return cast(draw(dims.sizes(name, size)), o.dtype) end)
+  }, function(size, o) return cast(draw(dims.sizes(name, size), o.dtype), o.dtype) end)
   api.tensor(name .. "_like", {
     doc = doc .. " With the shape of t.", args = { { "t", "tensor" } }, opts = { LIKE_DTYPE },
     returns = "tensor",
-  }, function(t, o) return cast(draw(t.shape), o.dtype or t.dtype) end)
+  }, function(t, o)
+    local dtype = o.dtype or t.dtype
+    return cast(draw(t.shape, dtype), dtype)
+  end)
 end
 
-random("rand", "Uniform random numbers in [0, 1).", function(shape)
-  return (core.rand(shape, 1))
+-- Bits below 1 that a half has: rounded to it, numbers near 1 would be 1.
+local HALF_BITS = { f16 = 2.0 ^ 11, bf16 = 2.0 ^ 8 }
+
+random("rand", "Uniform random numbers in [0, 1).", function(shape, dtype)
+  local u = core.rand(shape, 1)
+  local bits = HALF_BITS[dtype]
+  return bits and (u * bits):floor() / bits or u
 end)
 random("randn", "Normal random numbers, mean 0, variance 1.", normal)
 
@@ -189,8 +219,9 @@ api.fn(root, "randint", {
     core.raise("SGL_EARG", ("randint: high must be above low, got low %s and high %s"):format(
       api.describe(low), api.describe(high)))
   end
-  if o.dtype == "i32" and math.max(-low, high) > I32_MOST + 1 then
-    core.raise("SGL_EARG", ("randint: %d to %d does not fit into i32"):format(low, high),
+  local limit = RANGE[o.dtype]
+  if limit and (low < limit[1] or high - 1 > limit[2]) then
+    core.raise("SGL_EARG", ("randint: %d to %d does not fit into %s"):format(low, high, o.dtype),
       "give the dtype: sgl.randint(low, high, size, { dtype = \"i64\" })")
   end
   local range = high - low

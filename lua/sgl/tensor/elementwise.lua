@@ -9,8 +9,9 @@
 local api = require "sgl.api"
 local core = require "sgl.core"
 local dims = require "sgl.tensor.dims"
+local wide = require "sgl.tensor.wide"
 
-local Tensor, region = core.Tensor, core.region
+local Tensor = core.Tensor
 
 local T = { "t", "tensor" }
 local ELEMENTWISE = { unary = 1, test = 1, binary = 2, compare = 2, select = 3 }
@@ -30,9 +31,12 @@ local function weak(x, dtype)
   return dtype == "bool" and "i32" or dtype
 end
 
+-- Rows that are wrapped below, with options.
+local WRAPPED = { softplus = true }
+
 for _, op in ipairs(core.ops()) do
   local count = ELEMENTWISE[op.family]
-  if count then
+  if count and not WRAPPED[op.name] then
     local name, method = RENAMED[op.name] or op.name, Tensor[op.name]
     api.tensor(name, {
       doc = op.doc, args = OPERANDS[count], returns = "tensor", op = op.name,
@@ -50,16 +54,25 @@ end
 -- A function of one tensor recorded under its name.
 local function composite(name, doc, fn, opts)
   api.tensor(name, { doc = doc, args = { T }, opts = opts, returns = "tensor" },
-    function(t, o) return (region(name, { t }, fn, float(t), o)) end)
+    function(t, o) return wide(name, { float(t) }, 1, function(x) return fn(x, o) end) end)
+end
+
+-- t moved to a bound. No gradient flows where a number binds, at the bound itself neither; equal
+-- elements of a tensor of bounds share it.
+local function bounded(t, bound, move, free)
+  local moved = t[move](t, bound)
+  if core.is_tensor(bound) and not core.weak(bound) then return moved end
+  return t[free](t, bound):where(t:type_as(moved), moved:detach())
 end
 
 api.tensor("clamp", {
-  doc = "Values below low raised to it, values above high lowered to it; NaN stays.",
+  doc = "Values below low raised to it, values above high lowered to it; NaN stays. At a bound that "
+    .. "is a number the gradient is 0.",
   args = { T, { "low", "number|tensor?", "default: no bound" },
            { "high", "number|tensor?", "default: no bound" } }, returns = "tensor",
 }, function(t, low, high)
-  if low ~= nil then t = t:maximum(low) end
-  return high ~= nil and t:minimum(high) or t
+  if low ~= nil then t = bounded(t, low, "maximum", "gt") end
+  return high ~= nil and bounded(t, high, "minimum", "lt") or t
 end)
 api.alias("clamp", "clip")
 
@@ -94,10 +107,15 @@ api.tensor("lerp", {
   doc = "t + weight * (other - t).",
   args = { T, { "other", "tensor", "where weight is 1" },
            { "weight", "number|tensor", "0 gives t, 1 gives other" } }, returns = "tensor",
-}, function(t, other, weight) return t + weight * (other - t) end)
-
-api.tensor("relu", { doc = "max(x, 0).", args = { T }, returns = "tensor" },
-  function(t) return t:maximum(0) end)
+}, function(t, other, weight)
+  local near = t + weight * (other - t)
+  -- From the other end, so that 1 gives `other` to the bit.
+  local far = other - (other - t) * (1 - weight)
+  if core.number_type(weight) and not core.weak(weight) then
+    return math.abs(weight) < 0.5 and near or far
+  end
+  return weight:abs():lt(0.5):where(near, far)
+end)
 
 composite("silu", "x * sigmoid(x).", function(x) return x * x:sigmoid() end)
 
@@ -114,40 +132,34 @@ composite("gelu", "x times the normal distribution function of x.", function(x, 
   return x * 0.5 * ((x * SQRT_HALF):erf() + 1)
 end, { { "approximate", "string", "none", "none: exact by erf; tanh: the older approximation" } })
 
--- log(1 + e^x) without overflow: the larger of x and 0, plus a term that is at most log 2.
-local function softplus(x)
-  return x:maximum(0) + (-x:abs()):exp():log1p()
-end
+local softplus = Tensor.softplus
 
 composite("softplus", "log(1 + exp(beta * x)) / beta.", function(x, o)
   if o.beta == 1 then return softplus(x) end
   return softplus(x * o.beta) / o.beta
 end, { { "beta", "number", 1, "sharpness" } })
-api.tensor("logaddexp", {
-  doc = "log(exp(t) + exp(other)) without overflow.",
-  args = { T, { "other", "tensor", "of a shape that broadcasts" } },
-  returns = "tensor",
-}, function(t, other)
-  return (region("logaddexp", { t, other }, function(a, b)
-    -- Two equal infinities have no difference.
-    local high, off = a:maximum(b), (a - b):abs()
-    return high + off:isnan():where(0, (-off):exp():log1p())
-  end, float(t), float(other)))
-end)
 composite("logsigmoid", "log(sigmoid(x)), finite for every finite x.",
   function(x) return -softplus(-x) end)
 composite("mish", "x * tanh(softplus(x)).", function(x) return x * softplus(x):tanh() end)
+-- x between two numbers; no gradient flows at or beyond them.
+local function kept(x, low, high)
+  return (x:le(low) | x:ge(high)):where(x:maximum(low):minimum(high):detach(), x)
+end
+
 composite("hardtanh", "x kept between low and high.",
-  function(x, o) return x:maximum(o.low):minimum(o.high) end,
+  function(x, o) return kept(x, o.low, o.high) end,
   { { "low", "number", -1, "the least", input = true },
     { "high", "number", 1, "the largest", input = true } })
-composite("relu6", "x kept between 0 and 6.", function(x) return x:maximum(0):minimum(6) end)
+composite("relu6", "x kept between 0 and 6.", function(x) return kept(x, 0, 6) end)
 composite("leaky_relu", "x, or slope * x below 0.",
-  function(x, o) return x:ge(0):where(x, x * o.slope) end,
+  function(x, o) return x:gt(0):where(x, x * o.slope) end,
   { { "slope", "number", 0.01, "factor below 0", input = true } })
--- The exponential is taken of min(x, 0): the side that `where` drops cannot overflow.
+-- The exponential is taken of 0 where x is positive: the side that `where` drops cannot overflow.
 composite("elu", "x, or alpha * (exp(x) - 1) below 0.",
-  function(x, o) return x:gt(0):where(x, x:minimum(0):expm1() * o.alpha) end,
+  function(x, o)
+    local below = x:le(0)
+    return below:where(below:where(x, 0):expm1() * o.alpha, x)
+  end,
   { { "alpha", "number", 1, "how far below 0 it goes", input = true } })
 composite("softsign", "x / (1 + |x|).", function(x) return x / (x:abs() + 1) end)
 

@@ -145,13 +145,18 @@ for _, row in ipairs {
 } do
   local name, method, side = row[1], row[3], row[4]
   api.tensor(name, {
-    doc = ("The %s so far along a dim."):format(row[2]),
+    doc = ("The %s so far along a dim; of equals the last has the gradient."):format(row[2]),
     args = { T, { "dim", "integer", "counts from 1, or from the end if negative" } },
     returns = "tensor",
   }, function(t, dim)
     local infinite = side == 1 and -math.huge or math.huge
-    local limits = LIMITS[t.dtype]
-    return running(t, dims.axis(name, t, dim), core.Tensor[method],
+    local limits, axis = LIMITS[t.dtype], dims.axis(name, t, dim)
+    local value = running(t:detach(), axis, core.Tensor[method],
       limits and limits[side] or infinite)
+    if not t.dtype:find "f" then return value end
+    -- Where it came from: the last of equals, and of NaN. So the gradient has one way.
+    local record = t:eq(value) | t:isnan()
+    local place = core.iota(t.shape, axis, "i32")
+    return gather(name, t, axis, running(record:where(place, 0), axis, core.Tensor.maximum, 0))
   end)
 end

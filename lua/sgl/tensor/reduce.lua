@@ -10,16 +10,18 @@ local dims = require "sgl.tensor.dims"
 local float = require "sgl.tensor.elementwise".float
 local reshape = require "sgl.tensor.movement".reshape
 local gather = require "sgl.tensor.gather".gather
+local wide = require "sgl.tensor.wide"
 
-local apply, raise, region = core.apply, core.raise, core.region
+local apply, raise = core.apply, core.raise
 
 local T = { "t", "tensor" }
 local DIMS = { "dims", "integer|table?", "default: all" }
 local ONE = { "dim", "integer", "counts from 1, or from the end if negative" }
 local KEEP = { "keepdim", "boolean", false, "keep the reduced dims with size 1" }
 
-local function reduce(op, t, axes, keep)
-  local result = #axes > 0 and apply(op, t, { dims = axes }) or t
+-- first: of equal extremes the first has the gradient.
+local function reduce(op, t, axes, keep, first)
+  local result = #axes > 0 and apply(op, t, { dims = axes, first = first }) or t
   return keep and reshape(result, dims.reduced(t.shape, axes, true)) or result
 end
 
@@ -47,9 +49,9 @@ local function need_elements(op, t, axes)
   end
 end
 
-local function extreme(op, name, t, axes, keep)
+local function extreme(op, name, t, axes, keep, first)
   need_elements(name, t, axes)
-  return reduce(op, t, axes, keep)
+  return reduce(op, t, axes, keep, first)
 end
 
 for _, row in ipairs {
@@ -88,15 +90,16 @@ for _, row in ipairs {
 } do
   local name, value, index, word, other = table.unpack(row)
   api.tensor(name, {
-    doc = ("The %s of all elements; with a dim, the %s along it and their indices from 0. "
-      .. "Element by element it is %s."):format(word, word, other),
+    doc = ("The %s of all elements; with a dim, the %s along it and their indices from 0: of equals "
+      .. "the first. Element by element it is %s."):format(word, word, other),
     args = { T, { "dim", "integer?", "default: all" } },
     opts = { KEEP }, returns = "tensor, or values, indices",
     errors = "an empty dim",
   }, function(t, dim, o)
     if not dim then return extreme(value, name, t, dims.axes(name, t), o.keepdim) end
     local axis = dims.axis(name, t, dim)
-    return extreme(value, name, t, { axis }, o.keepdim), position_of(index, t, axis, o.keepdim)
+    return extreme(value, name, t, { axis }, o.keepdim, true),
+      position_of(index, t, axis, o.keepdim)
   end)
 end
 
@@ -135,7 +138,8 @@ local function statistic(name, doc, opts, fn)
   opts[#opts + 1] = KEEP
   api.tensor(name, { doc = doc, args = { T, DIMS }, opts = opts, returns = "tensor" },
     function(t, list, o)
-      return (region(name, { t }, fn, float(t), dims.axes(name, t, list), o))
+      local axes = dims.axes(name, t, list)
+      return wide(name, { float(t) }, 1, function(x) return fn(x, axes, o) end)
     end)
 end
 
@@ -159,20 +163,35 @@ statistic("var", "Variance over dims, unbiased unless correction is 0.", { CORRE
 statistic("std", "Standard deviation over dims, unbiased unless correction is 0.",
   { CORRECTION }, function(t, axes, o) return safe_sqrt(variance(t, axes, o)) end)
 
+local function power_root(total, p)
+  local zero = total:eq(0)
+  return zero:where(total:detach() ^ (1 / p), zero:where(1, total) ^ (1 / p))
+end
+
+-- (Σ a^p)^(1/p) of a >= 0. Zeros get no gradient where it is infinite, a norm of 0 none at all.
+local function power_norm(a, p, axes, keep)
+  if p < 1 then
+    local zero = a:eq(0)
+    local power = zero:where(a:detach() ^ p, zero:where(1, a) ^ p)
+    return power_root(reduce("sum", power, axes, keep), p)
+  end
+  return power_root(reduce("sum", a ^ p, axes, keep), p)
+end
+
 api.tensor("norm", {
   doc = "The p-norm over dims: 1, 2, any number, math.huge for the largest, 0 for the count.",
   args = { T, { "p", "number?", "default 2" }, DIMS }, opts = { KEEP }, returns = "tensor",
 }, function(t, p, list, o)
   local axes, keep = dims.axes("norm", t, list), o.keepdim
   p = p or 2
-  return (region("norm", { t }, function(x)
+  return wide("norm", { float(t) }, 1, function(x)
     if p == 2 then return safe_sqrt(reduce("sum", x * x, axes, keep)) end
     if p == math.huge then return extreme("reduce_max", "norm", x:abs(), axes, keep) end
     if p == -math.huge then return extreme("reduce_min", "norm", x:abs(), axes, keep) end
     if p == 0 then return reduce("sum", x:ne(0):to(x.dtype), axes, keep) end
     if p == 1 then return reduce("sum", x:abs(), axes, keep) end
-    return reduce("sum", x:abs() ^ p, axes, keep) ^ (1 / p)
-  end, float(t)))
+    return power_norm(x:abs(), p, axes, keep)
+  end)
 end)
 
 -- The shift of softmax, with size 1 in the reduced dims. The sum of exp(x - shift) is then from 1
@@ -189,14 +208,14 @@ api.tensor("logsumexp", {
   if size_of(t, axes) == 0 then
     return core.full(dims.reduced(t.shape, axes, o.keepdim), -math.huge, float(t).dtype)
   end
-  return (region("logsumexp", { t }, function(x)
+  return wide("logsumexp", { float(t) }, 1, function(x)
     local m = shift(x, axes)
     m = m:isfinite():where(m, 0)
     local total = reduce("sum", (x - m):exp(), axes, o.keepdim)
     local none = total:eq(0)
     local log = none:where(-math.huge, none:where(1, total):log())
     return log + (o.keepdim and m or reshape(m, dims.reduced(x.shape, axes)))
-  end, float(t)))
+  end)
 end)
 
 api.tensor("softmax", {
@@ -204,10 +223,10 @@ api.tensor("softmax", {
 }, function(t, dim)
   local axes = dims.axes("softmax", t, dim)
   if dims.count(t.shape) == 0 then return float(t) end
-  return (region("softmax", { t }, function(x)
+  return wide("softmax", { float(t) }, 1, function(x)
     local e = (x - shift(x, axes)):exp()
     return e / reduce("sum", e, axes, true)
-  end, float(t)))
+  end)
 end)
 
 api.tensor("log_softmax", {
@@ -216,14 +235,15 @@ api.tensor("log_softmax", {
 }, function(t, dim)
   local axes = dims.axes("log_softmax", t, dim)
   if dims.count(t.shape) == 0 then return float(t) end
-  return (region("log_softmax", { t }, function(x)
+  return wide("log_softmax", { float(t) }, 1, function(x)
     local off = x - shift(x, axes)
     return off - reduce("sum", off:exp(), axes, true):log()
-  end, float(t)))
+  end)
 end)
 
 api.tensor("median", {
-  doc = "The lower median of all elements, or along a dim with its indices from 0.",
+  doc = "The lower median of all elements, or along a dim with its indices from 0; NaN where there "
+    .. "is one.",
   args = { T, { "dim", "integer?", "default: all" } }, opts = { KEEP },
   returns = "tensor, or values, indices",
   errors = "an empty dim",
@@ -233,6 +253,11 @@ api.tensor("median", {
   need_elements("median", from, { axis })
   local order = apply("argsort", from, { dim = axis, descending = false })
   local at = order:narrow(axis, (from.shape[axis] + 1) // 2, 1)
+  if from.dtype:find "f" then
+    -- NaN is the largest to argmax, so that is the first one, where there is one.
+    local largest = reduce("argmax", from, { axis }, true)
+    at = gather("median", from, axis, largest):isnan():where(largest, at)
+  end
   local value = gather("median", from, axis, at)
   if not dim then return value:squeeze(1) end
   if o.keepdim then return value, at end

@@ -6,13 +6,12 @@
  *   7  each step of each run with its time
  */
 #include <stdio.h>
-#include "exec/program.h"
-#include "tensor/debug.h"
+#include "exec/debug.h"
 #include "ir/text.h"
 
 enum { TIMES = 1, CAPTURED, SIMPLIFIED, FUSED, PLANNED, KERNELS, STEPS };
 
-static int level(const Host *h) { return (int)h->cx->knobs.value[KNOB_debug]; }
+static int level(const Ctx *cx) { return (int)cx->knobs.value[KNOB_debug]; }
 
 /* Debug output is a courtesy: without memory for it, it is left out. */
 static void put(const char *title, Str *s)
@@ -46,17 +45,19 @@ static void put_times(const ProgramInfo *info)
     fputc('\n', stderr);
 }
 
-Program *tensor_compile(Host *h, Graph *g)
+Program *exec_debug_compile(Graph *g)
 {
-    if (level(h) >= CAPTURED) put_graph("captured", g, -1);
+    if (!g) return NULL;
+    Ctx *cx = g->cx;
+    if (level(cx) >= CAPTURED) put_graph("captured", g, -1);
     Program *p = exec_compile(g);
     if (!p) return NULL;
     const ProgramInfo *info = exec_program_info(p);
-    if (level(h) >= SIMPLIFIED) put_graph("simplified", exec_program_graph(p), info->kernels);
-    if (level(h) >= FUSED) put_level(p, "fused");
-    if (level(h) >= PLANNED) put_level(p, "plan");
-    if (level(h) >= KERNELS) put_level(p, "kernels");
-    if (level(h) >= TIMES) put_times(info);
+    if (level(cx) >= SIMPLIFIED) put_graph("simplified", exec_program_graph(p), info->kernels);
+    if (level(cx) >= FUSED) put_level(p, "fused");
+    if (level(cx) >= PLANNED) put_level(p, "plan");
+    if (level(cx) >= KERNELS) put_level(p, "kernels");
+    if (level(cx) >= TIMES) put_times(info);
     return p;
 }
 
@@ -69,8 +70,8 @@ static void put_step(void *arg, const Program *p, int step, double seconds)
     base_str_free(&s);
 }
 
-int tensor_debug_watch(Host *h)
+int exec_debug_watch(Ctx *cx)
 {
-    ExecHooks hooks = {.step = level(h) >= STEPS ? put_step : NULL};
-    return exec_hooks_set(h->cx, hooks);
+    ExecHooks hooks = {.step = level(cx) >= STEPS ? put_step : NULL};
+    return exec_hooks_set(cx, hooks);
 }

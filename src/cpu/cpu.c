@@ -243,15 +243,6 @@ static int run(Device *d, void *state, const DevRun *r, int i)
     return run_op(d->cx, st, s, pool, buffers);
 }
 
-void cpu_split(const CpuJob *j, int chunks, PoolFn fn, void *arg)
-{
-    if (j->pool && chunks > 1) {
-        base_pool_run(j->pool, chunks, fn, arg);
-        return;
-    }
-    for (int i = 0; i < chunks; i++) fn(arg, i, 0);
-}
-
 static int start(Device *d) { return cpu_isa(d->cx) ? SGL_OK : d->cx->err.code; }
 
 const Backend CPU_BACKEND = {

@@ -175,12 +175,25 @@ Node *ir_const_like(const Node *n, double value)
     return n ? ir_const(n->graph, n->dtype, n->rank, n->dims, value) : NULL;
 }
 
-Node *ir_iota(Graph *g, Dtype dtype, int rank, const Dim *dims, int axis)
+static AttrBuf iota_attrs(Dtype dtype, int rank, const Dim *dims, int axis)
 {
     AttrBuf b = {0};
     ir_attr_put(&b, axis);
     ir_attr_put_list(&b, rank, dims);
     ir_attr_put(&b, dtype);
+    return b;
+}
+
+Node *ir_iota(Graph *g, Dtype dtype, int rank, const Dim *dims, int axis)
+{
+    AttrBuf b = iota_attrs(dtype, rank, dims, axis);
+    return ir_attr_node(g, OP_iota, 0, NULL, &b);
+}
+
+Node *ir_iota_from(Graph *g, Dtype dtype, int rank, const Dim *dims, int axis, Dim start)
+{
+    AttrBuf b = iota_attrs(dtype, rank, dims, axis);
+    ir_attr_put_list(&b, 1, &start);
     return ir_attr_node(g, OP_iota, 0, NULL, &b);
 }
 
@@ -194,13 +207,29 @@ Node *ir_size(Graph *g, Dtype dtype, Dim of)
     return ir_attr_node(g, OP_size, 0, NULL, &b);
 }
 
-Node *ir_rand(Node *state, int rank, const Dim *dims, int draw, int word)
+static AttrBuf rand_attrs(int rank, const Dim *dims, int draw, int word)
 {
-    if (!state) return NULL;
     AttrBuf b = {0};
     ir_attr_put(&b, draw);
     ir_attr_put(&b, word);
     ir_attr_put_list(&b, rank, dims);
+    return b;
+}
+
+Node *ir_rand(Node *state, int rank, const Dim *dims, int draw, int word)
+{
+    if (!state) return NULL;
+    AttrBuf b = rand_attrs(rank, dims, draw, word);
+    return ir_attr_node(state->graph, OP_rand, 1, &state, &b);
+}
+
+Node *ir_rand_part(Node *state, int rank, const Dim *dims, int draw, int word, const Dim *global,
+                   const Dim *start)
+{
+    if (!state) return NULL;
+    AttrBuf b = rand_attrs(rank, dims, draw, word);
+    ir_attr_put_list(&b, rank, global);
+    ir_attr_put_list(&b, rank, start);
     return ir_attr_node(state->graph, OP_rand, 1, &state, &b);
 }
 

@@ -26,7 +26,11 @@ Node *ir_const_like(const Node *n, double value);      /* dtype and dims of n */
 /* An i64 with all its digits: one that a constant cannot hold is put together from its halves. */
 Node *ir_integer(Graph *g, int64_t v);
 Node *ir_iota(Graph *g, Dtype dtype, int rank, const Dim *dims, int axis);
+Node *ir_iota_from(Graph *g, Dtype dtype, int rank, const Dim *dims, int axis, Dim start);
 Node *ir_rand(Node *state, int rank, const Dim *dims, int draw, int word);
+/* The numbers that a tensor of dims `global` has from `start` on. */
+Node *ir_rand_part(Node *state, int rank, const Dim *dims, int draw, int word, const Dim *global,
+                   const Dim *start);
 /* A size as a number: a constant when it is one. */
 Node *ir_size(Graph *g, Dtype dtype, Dim of);
 Node *ir_cast(Node *x, Dtype dtype);                   /* x itself when it has the dtype */

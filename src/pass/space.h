@@ -65,6 +65,8 @@ void pass_space_free(SpaceMaps *m);
 
 /* Row-major element offset of n when read at `at`. */
 Affine pass_space_linear(const Node *n, const IndexMap *at);
+/* The same in an array of other dims, of which n is the part from `start` on; NULL: from 0. */
+Affine pass_space_linear_in(const Node *n, const IndexMap *at, const Dim *dims, const Dim *start);
 bool pass_space_same(const Space *s, const IndexMap *a, const IndexMap *b);
 /* Does `at` visit each element of n exactly once while the variables of its level run: all
  * variables, or the kept ones when it depends on no reduced variable? */

@@ -7,20 +7,27 @@
 #include "pass/space.h"
 #include <string.h>
 
-Affine pass_space_linear(const Node *n, const IndexMap *at)
+Affine pass_space_linear_in(const Node *n, const IndexMap *at, const Dim *dims, const Dim *start)
 {
     Ctx *cx = n->graph->cx;
     Affine sum = {0};
     Num stride = 1;
     for (int i = n->rank - 1; i >= 0; i--) {
-        sum.base = ir_num_add(cx, sum.base, ir_num_mul(cx, at->dim[i].base, stride));
+        Num base = at->dim[i].base;
+        if (start) base = ir_num_add(cx, base, ir_num_of(start[i]));
+        sum.base = ir_num_add(cx, sum.base, ir_num_mul(cx, base, stride));
         for (int v = 0; v < SPACE_MAX_VARS; v++)
             if (at->dim[i].coef[v] != 0)
                 sum.coef[v] =
                     ir_num_add(cx, sum.coef[v], ir_num_mul(cx, at->dim[i].coef[v], stride));
-        stride = ir_num_mul(cx, stride, ir_num_of(n->dims[i]));
+        stride = ir_num_mul(cx, stride, ir_num_of(dims[i]));
     }
     return sum;
+}
+
+Affine pass_space_linear(const Node *n, const IndexMap *at)
+{
+    return pass_space_linear_in(n, at, n->dims, NULL);
 }
 
 static bool same_affine(const Space *s, const Affine *a, const Affine *b)

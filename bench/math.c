@@ -6,9 +6,9 @@
  * Functions of one argument are measured at all 2^32 floats; those of two at PAIRS random pairs,
  * because there are too many.
  * Holds: what is measured are the inlines that the kernels are compiled from (`make bench-math`
- *        gives the flags). A result is first compared with the function in double, whose error of at
- *        most one unit of a double is 2^-29 ulp here; long double decides where that comes within
- *        CLOSE of the largest error so far, so the figure is that of long double.
+ *        gives the flags). A result is first compared with the function in double, whose error of
+ *        at most one unit of a double is 2^-29 ulp here; long double decides where that comes
+ *        within CLOSE of the largest error so far, so the figure is that of long double.
  */
 #include <math.h>
 #include <stdbool.h>

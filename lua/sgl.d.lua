@@ -1606,7 +1606,7 @@ function sgl.Graph:picture(path) end
 ---@class sgl.save.Options
 ---@field metadata? table strings by name, kept in the file
 
----Writes tensors by name to a safetensors file.
+---Writes tensors by name to a file, in the format that its ending names, else safetensors.
 ---@param state table a state dict, a module, or tables of them
 ---@param path string of the file; it is replaced as a whole
 ---@param o? sgl.save.Options
@@ -1618,7 +1618,7 @@ function sgl.save(state, path, o) end
 ---@class sgl.load.Options
 ---@field prefix? string take only names that begin so, without it (default "")
 
----Reads a safetensors file as a state dict: the names from 1, and name -> tensor.
+---Reads a file of tensors (safetensors, or by its ending another format such as IDX) as a state dict: the names from 1, and name -> tensor.
 ---@param path string of the file
 ---@param o? sgl.load.Options
 ---@return table<string|integer, any>? # state dict, metadata; or nil, message, code

@@ -1,7 +1,7 @@
 -- embed.lua: writes Lua source files as a C table of modules (src/module/embed.h).
 --
 -- In:    arguments: the file to write, then files below lua/.
--- Out:   a C file with one string a module, a source line a literal, and HOST_MODULES.
+-- Out:   a C file with one string a module, a source line a literal, and EMBEDDED_MODULES.
 -- Holds: the content depends on the files alone (they are sorted), and every byte survives: what is
 --        not plain ASCII is written as three octal digits, which no following digit can extend.
 
@@ -45,7 +45,7 @@ for i, path in ipairs(paths) do
   rows[#rows + 1] = ('    { "%s", "=%s", code_%d, sizeof code_%d - 1 },\n'):format(
     module_name(path), path:gsub("^lua/", ""), i, i)
 end
-parts[#parts + 1] = "const HostModule HOST_MODULES[] = {\n" .. table.concat(rows) ..
+parts[#parts + 1] = "const EmbeddedModule EMBEDDED_MODULES[] = {\n" .. table.concat(rows) ..
   "    { NULL, NULL, NULL, 0 }\n};\n"
 
 local out <close> = assert(io.open(out_path, "wb"))

@@ -1,4 +1,5 @@
--- save.lua: tensors by name to and from a safetensors file.
+-- save.lua: tensors by name to and from a file, in the format that its ending names (core.formats,
+-- src/io/format.def), else safetensors.
 --
 -- In:    a state dict (names from 1 and name -> tensor), a module, or tables of such: names of
 --        nested tables are joined by dots. Numbers are stored as f64 scalars.
@@ -35,18 +36,19 @@ local function add(list, name, value, path)
 end
 
 api.fn(api.root, "save", {
-  doc = "Writes tensors by name to a safetensors file.",
+  doc = "Writes tensors by name to a file, in the format that its ending names, else safetensors.",
   args = { { "state", "table", "a state dict, a module, or tables of them" },
            { "path", "string", "of the file; it is replaced as a whole" } },
   opts = { { "metadata", "table", nil, "strings by name, kept in the file" } },
   returns = "true, or nil, message, code", errors = "a value that is not a tensor or a number",
 }, function(state, path, o)
   local list = add({}, "", state, path)
-  return core.write(path, core.safetensors_save(list, o.metadata or {}))
+  return core.write(path, core.save(list, o.metadata or {}, path))
 end)
 
 api.fn(api.root, "load", {
-  doc = "Reads a safetensors file as a state dict: the names from 1, and name -> tensor.",
+  doc = "Reads a file of tensors (safetensors, or by its ending another format such as IDX) as a "
+    .. "state dict: the names from 1, and name -> tensor.",
   args = { { "path", "string", "of the file" } },
   opts = { { "prefix", "string", "", "take only names that begin so, without it" } },
   returns = "state dict, metadata; or nil, message, code",
@@ -55,7 +57,7 @@ api.fn(api.root, "load", {
   local text, message, code = core.read(path)
   if not text and code ~= "SGL_EFILE" then raise(code, message, "the file is not whole") end
   if not text then return nil, message, code end
-  local list, metadata = core.safetensors_load(text, path)
+  local list, metadata = core.load(text, path)
   if not list then return nil, metadata end
   local dict, prefix = {}, o.prefix
   for _, item in ipairs(list) do

@@ -56,7 +56,7 @@ local SECTIONS = {
   { "Sorting and running totals", "tensor/order.lua" },
   { "Gradients, random numbers, memory", "init.lua" },
   { "Compiled steps", "compile.lua", "breaks/coverage.lua" },
-  { "Sizes that change", "dynamic.lua" },
+  { "Sizes that change", "compile/dynamic.lua" },
   { "Control flow, prints and checks in a step", "control.lua", "effect.lua" },
   { "Graphs", "graph.lua", "native.lua:sgl.Graph" },
   { "Saving and loading", "save.lua" },

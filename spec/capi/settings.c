@@ -50,7 +50,7 @@ static void fill(Ctx *cx)
     exec_disk_folder(cx);
     exec_lifecycle_start(cx);
     for (int i = 0; i < 3; i++)
-        exec_cache_add(cache, &i, sizeof i, exec_compile(ir_parse(cx, GRAPH)), 1000, 0);
+        exec_cache_add(cache, &i, sizeof i, exec_compile(ir_parse(cx, GRAPH), NULL), 1000, 0);
     for (int i = 0; i < EVENTS; i++)
         obs_event(cx, OBS_lifecycle, -1, OBS_TEXT("backend", "none"));
 }

@@ -1,9 +1,9 @@
 -- print_c_spec.lua: printed C against the tile interpreter: a program's C file is compiled with the
 -- system's compiler and run on the same inputs, and the outputs must have the same bits.
 --
--- The values in that file are micro-ops read from the text of op.def and math.def; the interpreter's
--- loops are that text compiled. So this compares the two forms of each op, conversion and reduction,
--- and two readings of a kernel's loops. Of a NaN only that it is one is compared (expr.h).
+-- The values in that file are micro-ops read from the text of op.def and math.def; the loops of the
+-- interpreter are that text compiled. So this compares the two forms of each op, conversion and
+-- reduction, and two readings of a kernel's loops. Of a NaN only that it is one counts (expr.h).
 
 local core = require "sgl.core"
 local engine = require "spec.engine"

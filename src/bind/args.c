@@ -18,6 +18,8 @@ const char *bind_kind(lua_State *L, int arg)
     return lua_pushfstring(L, "a %s", lua_tostring(L, -1));
 }
 
+/* The likeliest slip is a dot where a colon belongs, so the message shows the call as it
+ * should be. */
 void *bind_check_self(lua_State *L, const char *class)
 {
     lua_Debug ar;
@@ -106,6 +108,7 @@ int bind_check_list(lua_State *L, int arg, const char *what)
     return bind_raise(L, SGL_EARG, NULL, "%s must be a list, got %s", what, bind_kind(L, arg));
 }
 
+/* Axes count from 1, or from -1 at the end; the message shows the shape that the axis is not of. */
 int bind_check_axis(lua_State *L, const char *what, lua_Integer axis, const Shape *of)
 {
     if (axis < 0 && axis >= -of->rank) return (int)axis + of->rank;

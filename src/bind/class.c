@@ -14,6 +14,7 @@ void bind_functions(lua_State *L, const luaL_Reg *const *lists, int n)
     }
 }
 
+/* The registry gets the class last: whatever raises before leaves no half of one behind. */
 void bind_class(lua_State *L, const char *name, const luaL_Reg *meta,
                 const luaL_Reg *const *methods, int n)
 {
@@ -48,6 +49,7 @@ const char *bind_class_word(lua_State *L, int arg)
     return kind ? kind->of(L, arg) : NULL;
 }
 
+/* By the name that it has: the registry must hold the same table under it. */
 bool bind_is_class(lua_State *L, int meta)
 {
     int top = lua_gettop(L);

@@ -17,6 +17,7 @@ const char *bind_plain_name(const char *file)
     return strncmp(file, "./", 2) == 0 ? file + 2 : file;
 }
 
+/* The innermost frame of user code; frames of the library and of C are passed over. */
 static SrcPos position(lua_State *L, const Host *h, lua_Debug *ar)
 {
     const Lookout *lookout = h ? h->lookout : NULL;

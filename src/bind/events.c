@@ -26,6 +26,8 @@ static void queued_free(Events *ev, Queued *q)
     if (ev->spare.n == SPARE_MAX || !vec_push(&ev->spare, q)) base_mem_free(q);
 }
 
+/* The sink: copies the event into the queue. What a callback caused counts its depth, so that
+ * events cannot multiply. */
 static void on_event(void *arg, const ObsEvent *e)
 {
     Events *ev = arg;
@@ -64,6 +66,7 @@ void bind_events_close(Host *h)
     h->events = NULL;
 }
 
+/* Pushes the value of a field as Lua has it. */
 static void push_field(lua_State *L, const ObsField *f)
 {
     switch (f->type) {
@@ -168,6 +171,7 @@ static int tell(lua_State *L)
 
 void bind_events_hold(Host *h, bool on) { h->events->held += on ? 1 : -1; }
 
+/* Tells what is queued now; what is queued meanwhile waits for the next time. */
 void bind_events_flush(lua_State *L, Host *h)
 {
     Events *ev = h->events;

@@ -7,6 +7,7 @@
 
 static const char VERSIONED; /* its address is the host's key in metatables of such objects */
 
+/* Such an object is known by a key in its metatable, whose __index is the table behind. */
 bool bind_push_fields(lua_State *L, int at)
 {
     lua_pushvalue(L, at);

@@ -12,6 +12,8 @@
 
 static const char KEY; /* its address is the host's key in the registry */
 
+/* Ends handles first, then the rooms that they may lean on, the upper ones first, and the context
+ * last. */
 static int host_end(lua_State *L)
 {
     Host *h = lua_touserdata(L, 1);
@@ -45,6 +47,8 @@ static int host_start(lua_State *L, Host *h)
     return bind_raise(L, SGL_ENOMEM, NULL, "out of memory for the engine");
 }
 
+/* The userdata gets its finaliser before anything is made for it, so a failure in between leaks
+ * nothing. */
 Host *bind_open(lua_State *L)
 {
     if (lua_rawgetp(L, LUA_REGISTRYINDEX, &KEY) == LUA_TUSERDATA) {

@@ -29,6 +29,7 @@ typedef struct Warnings {
     bool on, inside;
 } Warnings;
 
+/* As lauxlib does it: "@on" and "@off" are commands, and a message may come in pieces. */
 static void warn(void *ud, const char *message, int more)
 {
     Warnings *w = ud;

@@ -57,7 +57,7 @@ sgl_program *sgl_parse(sgl_context *cx, const char *text)
     if (p->next) p->next->link = &p->next;
     *list = p;
     p->age = exec_programs_age(cx);
-    p->program = exec_debug_compile(ir_parse(cx, text));
+    p->program = exec_debug_compile(ir_parse(cx, text), NULL);
     if (p->program && make_storages(p)) return p;
     sgl_program_free(p);
     return NULL;
@@ -93,7 +93,7 @@ static int renew(sgl_program *p)
     p->in = p->out = NULL;
     p->age = exec_programs_age(p->cx);
     p->program = exec_debug_compile(
-        ir_rebuild_graph(&(Rebuild){.from = from, .to = ir_graph_new(p->cx)}));
+        ir_rebuild_graph(&(Rebuild){.from = from, .to = ir_graph_new(p->cx)}), NULL);
     if (p->program && make_storages(p) && take_values(p, &old) == SGL_OK) {
         free_parts(&old);
         return SGL_OK;

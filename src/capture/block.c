@@ -43,8 +43,8 @@ Node *capture_block_effect(Capture *c)
     return from ? block_input(c, BLOCK_EFFECT, NULL, from, from) : NULL;
 }
 
-/* 48 bits that the state gives for a draw, i64[1], as host_rng_key does: the words' 24 bits are
- * exact in f32. */
+/* 48 bits that the state gives for a draw, i64[1], as core.rng_scope has them: the words' 24 bits
+ * are exact in f32. */
 static Node *draw_key(Node *state, int draw)
 {
     const Dim one = 1;

@@ -20,6 +20,7 @@ typedef struct Cone {
     int count, kept;
 } Cone;
 
+/* Marks what `to` was made of, constants left out, and measures the longest way to each node. */
 static void cone_find(Cone *c)
 {
     Node *const *at = c->to->graph->nodes.at;
@@ -42,6 +43,7 @@ static void cone_keep(Cone *c, const Node *n)
     c->number[n->id] = 1;
 }
 
+/* Breadth first from the break, so that what is kept is connected. */
 static void keep_nearest(Cone *c)
 {
     const Node *queue[NEAREST] = {c->to};
@@ -102,6 +104,7 @@ static void put_input(lua_State *L, int row, const Host *h, const Node *n)
     }
 }
 
+/* The inputs of n that are in the list, by position; field `cut` where one is left out. */
 static void put_inputs(lua_State *L, int row, const Cone *c, const Node *n)
 {
     int count = 0;
@@ -119,6 +122,7 @@ static void put_inputs(lua_State *L, int row, const Cone *c, const Node *n)
     lua_setfield(L, row, "inputs");
 }
 
+/* Pushes the row of one node. */
 static void push_node(lua_State *L, const Host *h, const Cone *c, const Node *n)
 {
     SrcPos at = base_src_pos(h->cx, n->src);
@@ -142,6 +146,8 @@ static void push_node(lua_State *L, const Host *h, const Cone *c, const Node *n)
     lua_settop(L, row - 2);
 }
 
+/* Scratch for all nodes up to `to`, then the kept ones in order of their ids, which is
+ * topological. */
 void capture_break_path(lua_State *L, const Host *h, int row, const Node *to)
 {
     size_t n = (size_t)to->id + 1;

@@ -17,6 +17,8 @@ static void tell_end(const Capture *c)
               OBS_INT("outputs", g->outputs.n), OBS_INT("states", c->states.n));
 }
 
+/* Turns the capture off: the recorder around it is on again, and what it made is dead. Once is
+ * enough. */
 void capture_off(lua_State *L, Capture *c)
 {
     if (tensor_recorder(c->host) != &c->recorder) return;
@@ -85,6 +87,7 @@ static void capturing_end(lua_State *L, Capture *c)
     bind_events_flush(L, c->host);
 }
 
+/* Frees what it has, as a handle of the host; the graph may have gone to a program already. */
 static void capture_end(Owned *o)
 {
     Capture *c = (Capture *)o;
@@ -163,6 +166,8 @@ Node *capture_node_in(lua_State *L, Host *h, Capture *c, int arg, Tensor *t)
     return t->trace == &c->trace ? t->node : state_at(L, h, c, arg, t)->now;
 }
 
+/* An argument's stand-in is bound to the new node; a tensor from outside stands for it from now on,
+ * and in a step becomes an assign of the graph. */
 Node *capture_assign(lua_State *L, Host *h, int arg, Tensor *t, Node *value)
 {
     Capture *c = capture_on(h);
@@ -196,6 +201,8 @@ Node *capture_effect(Capture *c)
 
 int capture_draw(Capture *c) { return c->draws++; }
 
+/* The userdata is owned by the host before it has memory of its own; the list of its states anchors
+ * the tensors from outside. */
 Capture *capture_new(lua_State *L, Host *h)
 {
     Capture *c = lua_newuserdatauv(L, sizeof *c, 0);

@@ -247,6 +247,8 @@ static int add_block(Plan *p, int b)
     return number < 0 ? bind_throw(p->L, p->h) : number;
 }
 
+/* Result `out` of the node over the joined inputs; equal nodes are one, so each result asks
+ * anew. */
 static Node *control_node(const Plan *p, const int number[2], int out)
 {
     int ncarry = p->place[PLACE_CARRY] + p->place[PLACE_CHANGE];

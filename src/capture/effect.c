@@ -89,6 +89,8 @@ static int call_print(lua_State *L)
     return 0;
 }
 
+/* Called by a running program: the values become tensors for Lua in a protected call, and an error
+ * stops the program. */
 static int print(void *arg, const Node *n, const char *text, void *const *values)
 {
     Host *h = arg;

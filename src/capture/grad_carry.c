@@ -74,6 +74,7 @@ uint8_t *capture_carry_outside(lua_State *L, const Capture *c, const uint8_t *ma
     return outside;
 }
 
+/* From the block of the loss outwards: in each that repeats, which of its inputs the loss reads. */
 void capture_carry_note(lua_State *L, Host *h, Capture *c, const Node *loss)
 {
     int top = lua_gettop(L);
@@ -178,6 +179,7 @@ static bool passes_carry(lua_State *L, const Asked *a)
     return false;
 }
 
+/* Asks each gradient that was noted, and breaks at the first that leaves a way out. */
 void capture_carry_end(lua_State *L, Capture *c, int ncarry)
 {
     int top = lua_gettop(L);

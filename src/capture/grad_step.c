@@ -161,6 +161,7 @@ static void put(lua_State *L, Host *h, const Condition *c, int states)
     lua_setfield(L, table, "through");
 }
 
+/* Takes the tensors of the call at hand for the arguments, and asks again. */
 static bool holds(lua_State *L, Host *h, Condition *c, int leaves)
 {
     History *r = (History *)c;
@@ -268,6 +269,8 @@ static History *record_new(lua_State *L, Capture *step)
     return r;
 }
 
+/* Finds which inputs of the step the loss reads and which the gradient is by; if some are both
+ * sides of a way before the step, that is a break. */
 void capture_grad_step(lua_State *L, Host *h, Capture *c, const Node *loss)
 {
     Capture *step = capture_step(c);
@@ -291,6 +294,8 @@ void capture_grad_step(lua_State *L, Host *h, Capture *c, const Node *loss)
     lua_settop(L, top);
 }
 
+/* Gradients in blocks that repeat were noted before all inputs were there: they are asked again
+ * with all of them. */
 void capture_grad_step_end(lua_State *L, Host *h, Capture *step)
 {
     const Graph *g = step->trace.graph;

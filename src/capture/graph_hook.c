@@ -23,6 +23,8 @@ static int tell_graph(lua_State *L)
     return 0;
 }
 
+/* The hook gets a copy of the graph and the list of the inputs; results and errors of it are
+ * nobody's. */
 void capture_graph_told(lua_State *L, Host *h, const Graph *g, int inputs)
 {
     CaptureRoom *room = room_of(h);

@@ -200,7 +200,7 @@ Dynamic *capture_dynamic_new(Host *h, Graph *g, DimGuards *guards)
     d->graph = g;
     d->guards = *guards;
     *guards = (DimGuards){0};
-    if (find_symbols(d) == SGL_OK && tensor_cache_text(g, &d->text) == SGL_OK) return d;
+    if (find_symbols(d) == SGL_OK && tensor_cache_text(g, &d->text) >= 0) return d;
     capture_dynamic_free(d, true);
     return NULL;
 }
@@ -286,7 +286,11 @@ static Instance *instance_add(Host *h, Dynamic *d, const int64_t *values)
     }
     for (int k = 0; k < d->nsymbol; k++) own[k] = values[d->symbols[k]];
     Bound bound = {d->graph, values};
-    CacheRecipe r = {&d->text, own, d->nsymbol, bind, &bound};
+    CacheRecipe r = {.text = &d->text,
+                     .value = own,
+                     .nvalue = d->nsymbol,
+                     .graph = bind,
+                     .arg = &bound};
     CacheEntry *entry = tensor_cache_captured(h, &r);
     if (!entry) {
         base_mem_free(own);

@@ -7,6 +7,7 @@ bool capture_under_way(const Host *h) { return room_of(h)->recording > 0; }
 
 static void room_close(Host *h, void *state) { (void)h, (void)state; }
 
+/* The class of programs is in the table too, for methods that Lua adds. */
 void capture_open(lua_State *L, Host *h)
 {
     static const luaL_Reg *const LISTS[] = {CAPTURE_CAPTURE, CAPTURE_CONTROL, CAPTURE_EFFECT,

@@ -509,14 +509,13 @@ static int prog_sizes(lua_State *L)
     return 1;
 }
 
-/* program:print(level) -> string */
+/* program:print(stage) -> string */
 static int prog_print(lua_State *L)
 {
-    static const char *const LEVELS[] = {EXEC_STAGES, NULL};
     Prog *p = prog_compiled(L);
-    const char *level = LEVELS[luaL_checkoption(L, 2, "fused", LEVELS)];
+    const char *stage = lua_isnoneornil(L, 2) ? "fused" : tensor_stage(L, 2);
     Str *s = bind_text(L);
-    exec_program_print(p->program, level, s);
+    exec_program_print(p->program, stage, s);
     return bind_text_push(L, s);
 }
 
@@ -591,8 +590,9 @@ static Graph *graph_itself(const CacheRecipe *r)
 static CacheEntry *entry_of(Host *h, Graph *g)
 {
     Str text = {0};
-    CacheRecipe r = {.text = &text, .graph = graph_itself, .arg = &g};
-    CacheEntry *e = tensor_cache_text(g, &text) < 0 ? NULL : tensor_cache_captured(h, &r);
+    int plain = tensor_cache_text(g, &text);
+    CacheRecipe r = {.text = &text, .plain = (size_t)plain, .graph = graph_itself, .arg = &g};
+    CacheEntry *e = plain < 0 ? NULL : tensor_cache_captured(h, &r);
     base_str_free(&text);
     ir_graph_free(g);
     return e;

@@ -88,6 +88,7 @@ static void grad_check(lua_State *L, Recorder *home, Node *loss, int n, Node *co
 
 /* ---- breaks: the first one ends the step */
 
+/* The first break is raised again wherever the step would break once more. */
 static void break_begin(lua_State *L, Recorder *r)
 {
     Capture *step = capture_step(capture_of(r));

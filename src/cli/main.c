@@ -41,6 +41,7 @@ static bool report(lua_State *L, int status)
     return false;
 }
 
+/* The settings come from their table. */
 static void print_help(void)
 {
     printf("usage: sgl [options] [script [args]]\n"
@@ -259,6 +260,7 @@ static bool is_command(const char *word)
     return false;
 }
 
+/* Runs `sgl ? NAME` or `sgl breaks script`, which are Lua functions of the library. */
 static bool run_command(lua_State *L, char **argv, int command)
 {
     int n = 0;
@@ -294,6 +296,8 @@ static void open_libraries(lua_State *L, const Options *o)
     module_preload(L);
 }
 
+/* In the order of the stock interpreter: LUA_INIT, the actions of the options, the script, the
+ * session. */
 static bool run_all(lua_State *L, char **argv, int argc, const Options *o)
 {
     int end = o->script ? o->script : argc;
@@ -321,6 +325,7 @@ static int protected_main(lua_State *L)
     return 1;
 }
 
+/* Everything else happens in a protected call, so that the state is closed whatever fails. */
 int main(int argc, char **argv)
 {
     lua_State *L = bind_state_new();

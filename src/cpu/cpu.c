@@ -12,21 +12,22 @@
 
 enum { WORK_MIN = 40 * 1024 }; /* elements × instructions that pay for waking a thread */
 
-/* How steps that are no kernels run. */
-typedef struct CpuOp {
-    int (*run)(const CpuJob *j);
-    size_t (*scratch)(const Step *s);
-    bool adds;  /* f16 and bf16 are widened */
-    int weight; /* work for an element of the largest view */
-} CpuOp;
+/* How the kinds run that have views; the others are done here. */
+#define RUN_VIEWS(kind) extern const CpuOp cpu_op_##kind;
+#define RUN_KERNEL(kind)
+#define RUN_PAIR(kind)
+#define RUN_NODE(kind)
+#define RUN_NONE(kind)
+#define STEP(kind, name, views, uses, op, axis, flag, fails, doc) RUN_##uses(kind)
+#include "kern/step.def"
+#undef STEP
+#undef RUN_VIEWS
+#define RUN_VIEWS(kind) [STEP_##kind] = &cpu_op_##kind,
 
-static const CpuOp CPU_OPS[] = {
-    [STEP_DOT] = {cpu_dot, cpu_dot_scratch, true, 1},
-    [STEP_GATHER] = {cpu_gather, NULL, false, 1},
-    [STEP_SCATTER] = {cpu_scatter, cpu_scatter_scratch, true, 1},
-    [STEP_ARGSORT] = {cpu_argsort, cpu_argsort_scratch, false, 16},
-    [STEP_CUMSUM] = {cpu_cumsum, NULL, true, 1},
-    [STEP_FOLD] = {cpu_fold, NULL, true, 1},
+static const CpuOp *const CPU_OPS[STEP_KINDS] = {
+#define STEP(kind, name, views, uses, op, axis, flag, fails, doc) RUN_##uses(kind)
+#include "kern/step.def"
+#undef STEP
 };
 
 typedef struct CpuStep {
@@ -65,7 +66,7 @@ static size_t wide_size(const View *v)
 
 static int64_t work_of(const Step *s)
 {
-    const CpuOp *op = &CPU_OPS[s->kind];
+    const CpuOp *op = CPU_OPS[s->kind];
     int64_t most = cpu_view_count(&s->out);
     for (int i = 0; i < STEPS[s->kind].views; i++) {
         int64_t n = cpu_view_count(&s->view[i]);
@@ -99,7 +100,7 @@ static int prepare_step(Ctx *cx, CpuState *st, const Step *s, CpuStep *to)
         return SGL_OK;
     }
     if (!STEPS[s->kind].views) return SGL_OK; /* a copy, or no step of a backend */
-    const CpuOp *op = &CPU_OPS[s->kind];
+    const CpuOp *op = CPU_OPS[s->kind];
     size_t wide = op->adds ? wide_size(&s->out) : 0;
     for (int i = 0; op->adds && i < STEPS[s->kind].views; i++) wide += wide_size(&s->view[i]);
     need(&st->wide_bytes, wide);
@@ -199,7 +200,7 @@ static void *widened(View *v, char **wide)
 
 static int run_op(Ctx *cx, CpuState *st, const Step *s, Pool *pool, void *const *buffers)
 {
-    const CpuOp *op = &CPU_OPS[s->kind];
+    const CpuOp *op = CPU_OPS[s->kind];
     char *wide = st->wide;
     CpuJob j = {.cx = cx,
                 .step = s,

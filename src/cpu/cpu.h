@@ -22,19 +22,23 @@ typedef struct CpuJob {
 } CpuJob;
 
 /* Runs fn for each chunk, on the pool if the job has one. */
-void cpu_split(const CpuJob *j, int chunks, PoolFn fn, void *arg);
+static inline void cpu_split(const CpuJob *j, int chunks, PoolFn fn, void *arg)
+{
+    if (j->pool && chunks > 1) {
+        base_pool_run(j->pool, chunks, fn, arg);
+        return;
+    }
+    for (int i = 0; i < chunks; i++) fn(arg, i, 0);
+}
 
-int cpu_dot(const CpuJob *j);
-int cpu_gather(const CpuJob *j);        /* SGL_EINDEX */
-int cpu_scatter(const CpuJob *j);       /* SGL_EINDEX */
-int cpu_argsort(const CpuJob *j);
-int cpu_cumsum(const CpuJob *j);
-int cpu_fold(const CpuJob *j);
-
-/* Bytes each worker needs. */
-size_t cpu_dot_scratch(const Step *s);
-size_t cpu_scatter_scratch(const Step *s);
-size_t cpu_argsort_scratch(const Step *s);
+/* How a step that is no kernel runs. The file that runs the kind STEP_<kind> defines
+ * cpu_op_<kind>; nothing else mentions it. */
+typedef struct CpuOp {
+    int (*run)(const CpuJob *j);            /* SGL_OK, or an error such as SGL_EINDEX */
+    size_t (*scratch)(const Step *s);       /* bytes each worker needs; NULL: none */
+    bool adds;                              /* f16 and bf16 are widened */
+    int weight;                             /* work for an element of the largest view */
+} CpuOp;
 
 int64_t cpu_view_count(const View *v);
 void cpu_view_pack(View *v);                /* makes it contiguous from offset 0 */

@@ -65,7 +65,7 @@ static const PanelFn DOTS[DT_COUNT] = {
     [DT_f64] = dot_f64,
 };
 
-size_t cpu_dot_scratch(const Step *s) { return cpu_gemm_workspace(ir_blocks(s->node)); }
+static size_t cpu_dot_scratch(const Step *s) { return cpu_gemm_workspace(ir_blocks(s->node)); }
 
 /* The batch is cut in runs of `batch_run`; or, when one product is large, each is cut in panels of
  * `rows` × `cols`. */
@@ -158,7 +158,7 @@ static void run_chunk(void *arg, int chunk, int worker)
     for (; b < end; b++) run_panel(c, b, i, l, worker);
 }
 
-int cpu_dot(const CpuJob *j)
+static int cpu_dot(const CpuJob *j)
 {
     if (cpu_view_count(&j->out) == 0) return SGL_OK;
     Cut c = cut(j);
@@ -166,3 +166,5 @@ int cpu_dot(const CpuJob *j)
     cpu_split(j, (int)chunks, run_chunk, &c);
     return SGL_OK;
 }
+
+const CpuOp cpu_op_DOT = {cpu_dot, cpu_dot_scratch, true, 1};

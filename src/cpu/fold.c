@@ -76,7 +76,7 @@ static void fold_chunk(void *arg, int chunk, int worker)
     }
 }
 
-int cpu_fold(const CpuJob *j)
+static int cpu_fold(const CpuJob *j)
 {
     Fold f = fold_of(j);
     int64_t chunks = 1;
@@ -86,3 +86,5 @@ int cpu_fold(const CpuJob *j)
     cpu_split(j, (int)chunks, fold_chunk, &f);
     return SGL_OK;
 }
+
+const CpuOp cpu_op_FOLD = {cpu_fold, NULL, true, 1};

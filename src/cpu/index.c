@@ -88,7 +88,7 @@ static void gather_chunk(void *arg, int chunk, int worker)
     }
 }
 
-int cpu_gather(const CpuJob *j)
+static int cpu_gather(const CpuJob *j)
 {
     IndexJob g = index_job(j);
     int code = check(&g);
@@ -136,7 +136,7 @@ static bool has_blocks(const Step *s)
     return ir_blocks(s->node).n > 1 && DTYPES[s->out.dtype].class == CLASS_FLOAT;
 }
 
-size_t cpu_scatter_scratch(const Step *s)
+static size_t cpu_scatter_scratch(const Step *s)
 {
     if (!has_blocks(s)) return 0;
     AxisSplit x = cpu_view_axis(&s->view[0], s->axis);
@@ -210,7 +210,7 @@ static void rows_chunk(void *arg, int chunk, int worker)
     }
 }
 
-int cpu_scatter(const CpuJob *j)
+static int cpu_scatter(const CpuJob *j)
 {
     IndexJob g = index_job(j);
     int code = check(&g);
@@ -228,3 +228,7 @@ int cpu_scatter(const CpuJob *j)
     cpu_split(j, chunks, scatter_chunk, &g);
     return SGL_OK;
 }
+
+const CpuOp cpu_op_gather = {cpu_gather, NULL, false, 1};
+
+const CpuOp cpu_op_scatter_add = {cpu_scatter, cpu_scatter_scratch, true, 1};

@@ -78,7 +78,7 @@ static void scan_chunk(void *arg, int chunk, int worker)
     s->run(s, x, sum, n, step);
 }
 
-int cpu_cumsum(const CpuJob *j)
+static int cpu_cumsum(const CpuJob *j)
 {
     if (cpu_view_count(&j->out) == 0) return SGL_OK;
     Scan s = {.j = j,
@@ -94,3 +94,5 @@ int cpu_cumsum(const CpuJob *j)
     cpu_split(j, (int)(s.x.outer * s.blocks), scan_chunk, &s);
     return SGL_OK;
 }
+
+const CpuOp cpu_op_cumsum = {cpu_cumsum, NULL, true, 1};

@@ -52,7 +52,7 @@ static const Keyed *sort(Keyed *line, int64_t n)
     return from;
 }
 
-size_t cpu_argsort_scratch(const Step *s)
+static size_t cpu_argsort_scratch(const Step *s)
 {
     return (size_t)s->view[0].extent[s->axis] * 2 * sizeof(Keyed);
 }
@@ -70,7 +70,7 @@ static void sort_line(void *arg, int chunk, int worker)
     for (int64_t i = 0; i < x.n; i++) ((int32_t *)j->to)[first + i * x.inner] = sorted[i].position;
 }
 
-int cpu_argsort(const CpuJob *j)
+static int cpu_argsort(const CpuJob *j)
 {
     AxisSplit x = cpu_view_axis(&j->x[0], j->step->axis);
     if (x.outer * x.inner > INT32_MAX)
@@ -78,3 +78,5 @@ int cpu_argsort(const CpuJob *j)
     cpu_split(j, x.n ? (int)(x.outer * x.inner) : 0, sort_line, (void *)(uintptr_t)j);
     return SGL_OK;
 }
+
+const CpuOp cpu_op_argsort = {cpu_argsort, cpu_argsort_scratch, false, 16};

@@ -79,7 +79,7 @@ static int block_find(Calls *c, const Graph *graph, int ncarry)
     for (int i = 0; i < c->blocks.n; i++)
         if (c->blocks.at[i].graph == graph && c->blocks.at[i].ncarry == ncarry) return i;
     Graph *g = ncarry ? body_graph(graph, ncarry) : ir_graph_ref((Graph *)graph);
-    Block b = {graph, ncarry, g ? exec_compile_part(g) : NULL};
+    Block b = {graph, ncarry, g ? exec_compile_part(g, NULL) : NULL};
     if (!b.program) return c->cx->err.code;
     if (vec_push(&c->blocks, b)) return c->blocks.n - 1;
     exec_program_free(b.program);

@@ -24,7 +24,7 @@ const Program *exec_calls_at(const Calls *c, int i);
 int exec_calls_of(const Calls *c, int step, int out[2]);
 
 /* program.c: as exec_compile, for a block: a part of a program, which is not told of. */
-Program *exec_compile_part(Graph *g);
+Program *exec_compile_part(Graph *g, const char *text);
 /* program.c: a run on plain addresses, for blocks: in[i] of graph input i, out[k] of output k,
  * naturally aligned. State is updated in place. */
 int exec_program_call(Program *p, void *const *in, void *const *out);

@@ -45,12 +45,13 @@ static void put_times(const ProgramInfo *info)
     fputc('\n', stderr);
 }
 
-Program *exec_debug_compile(Graph *g)
+/* Compiles, and prints of each stage what the level of the setting asks for. */
+Program *exec_debug_compile(Graph *g, const char *text)
 {
     if (!g) return NULL;
     Ctx *cx = g->cx;
     if (level(cx) >= CAPTURED) put_graph("captured", g, -1);
-    Program *p = exec_compile(g);
+    Program *p = exec_compile(g, text);
     if (!p) return NULL;
     const ProgramInfo *info = exec_program_info(p);
     if (level(cx) >= SIMPLIFIED) put_graph("simplified", exec_program_graph(p), info->kernels);

@@ -204,10 +204,10 @@ static int check_static(const Graph *g)
 }
 
 /* By the passes, or from the disk what they gave before; `key` is then this graph's. Takes g. */
-static Schedule *schedule(Graph *g, ProgramInfo *info, Str *key)
+static Schedule *schedule(Graph *g, const char *text, ProgramInfo *info, Str *key)
 {
     ExecHooks hooks = hooks_of(g->cx);
-    bool wanted = exec_warm_wanted(g) && exec_warm_key(g, key);
+    bool wanted = exec_warm_wanted(g) && exec_warm_key(g, text, key);
     Schedule *s = wanted ? exec_warm_load(g, key, &hooks, &info->passes) : NULL;
     info->cache = s ? "disk" : "none";
     if (s || !wanted) base_str_free(key);
@@ -227,7 +227,7 @@ static int prepare(Program *p)
     return code;
 }
 
-Program *exec_compile_part(Graph *g)
+Program *exec_compile_part(Graph *g, const char *text)
 {
     double start = base_clock();
     Ctx *cx = g->cx;
@@ -243,7 +243,7 @@ Program *exec_compile_part(Graph *g)
     p->cx = cx;
     p->device = device;
     p->where = dev_memory(device);
-    p->schedule = schedule(g, &p->info, &key);
+    p->schedule = schedule(g, text, &p->info, &key);
     if (!p->schedule || lower(p) < 0 || allocate(p) < 0 || prepare(p) < 0) {
         exec_program_free(p);
         p = NULL;
@@ -260,7 +260,7 @@ static void has_compiled(Ctx *cx, int backend)
         exec_lifecycle_move(cx, backend, BACKEND_COMPILED);
 }
 
-Program *exec_compile(Graph *g)
+Program *exec_compile(Graph *g, const char *text)
 {
     if (!g) return NULL;
     Ctx *cx = g->cx;
@@ -272,7 +272,7 @@ Program *exec_compile(Graph *g)
     ObsSpan span = obs_span_begin(cx);
     obs_event(cx, OBS_compile_start, -1, OBS_TEXT("backend", exec_backend(cx)->name),
               OBS_INT("nodes", g->nodes.n));
-    Program *p = exec_compile_part(g);
+    Program *p = exec_compile_part(g, text);
     exec_compile_tell(cx, p, false, obs_span_ms(&span));
     if (p) has_compiled(cx, backend);
     obs_span_end(cx, &span);

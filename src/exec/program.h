@@ -38,8 +38,9 @@ typedef struct ExecPrint { ExecPrintFn fn; void *arg; } ExecPrint;
 int exec_print_set(Ctx *cx, ExecPrint print);
 int exec_print(Ctx *cx, const Node *n, const char *text, void *const *values);
 
-/* Compiles a graph (takes it). NULL with the context's error set. Static dims only. */
-Program *exec_compile(Graph *g);
+/* Compiles a graph (takes it). NULL with the context's error set. Static dims only. `text` is its
+ * plain text (ir/text.h) where the caller has it, or NULL. */
+Program *exec_compile(Graph *g, const char *text);
 /* In place of compiling, p was found in memory: tells it, and takes the backend's step. */
 void exec_compile_found(Program *p, double ms);
 void exec_program_free(Program *p);
@@ -57,9 +58,9 @@ Graph *exec_program_take_source(Program *p);
  * context is cleared. */
 int exec_run(Program *p, Storage *const *in, Storage **out);
 
-/* For people, by level: "fused" the groups, "plan" the buffers, "kernels" the steps in full,
- * "c" a C file. */
-#define EXEC_STAGES "fused", "plan", "kernels", "c"
-void exec_program_print(const Program *p, const char *level, Str *out);
+/* For people, by stage: "fused" the groups, "plan" the buffers, "kernels" the steps in full, "c" a
+ * C file that computes the same. */
+const char *exec_stage_name(int i);                       /* NULL behind the last */
+void exec_program_print(const Program *p, const char *stage, Str *out);
 void exec_step_print(const Program *p, int step, Str *out);    /* one line */
 #endif

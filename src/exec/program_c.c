@@ -17,7 +17,8 @@ static void put_name(const Program *p, const char *prefix, int kernel, Str *out)
 {
     base_str_fmt(out, "%sk%d_", prefix, kernel);
     for (const char *s = p->steps.at[kernel].kernel->name; *s; s++) {
-        bool fits = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9');
+        bool fits =
+            (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9');
         base_str_fmt(out, "%c", fits ? *s : '_');
     }
 }
@@ -58,7 +59,8 @@ static void put_buffers(const Program *p, Str *out)
         if (b->place == BUF_ARENA) base_str_fmt(out, "        arena + %zu,\n", b->offset);
         else base_str_fmt(out, "        %s[%d],\n", b->place == BUF_INPUT ? "in" : "out", b->index);
     }
-    base_str_put(out, "        NULL,\n    };\n    int rc;\n    (void)in, (void)out, (void)other;\n");
+    base_str_put(out,
+                 "        NULL,\n    };\n    int rc;\n    (void)in, (void)out, (void)other;\n");
 }
 
 static void put_step(const Program *p, const char *prefix, int step, Str *out)
@@ -83,8 +85,9 @@ static void put_step(const Program *p, const char *prefix, int step, Str *out)
 static void put_program(const Program *p, const char *prefix, CFile *f, Str *out)
 {
     put_kernels(p, prefix, f, out);
-    base_str_fmt(out, "int sgl_run%s%s(void *const *in, void *const *out,\n"
-                      "            int (*other)(int step, void *const *buffer))\n{\n",
+    base_str_fmt(out,
+                 "int sgl_run%s%s(void *const *in, void *const *out,\n"
+                 "            int (*other)(int step, void *const *buffer))\n{\n",
                  prefix[0] ? "_" : "", prefix);
     put_buffers(p, out);
     for (int i = 0; i < p->steps.n; i++) put_step(p, prefix, i, out);

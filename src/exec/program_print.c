@@ -1,7 +1,7 @@
-/* program_print.c: a program as text for people, at four depths.
+/* program_print.c: a program as text for people, at three depths.
  *
  * Out:  "fused": the groups with what they compute; "plan": the buffers with their lives and
- *       offsets; "kernels": the steps, and the instructions of each kernel; "c": program_c.c.
+ *       offsets; "kernels": the steps, and the instructions of each kernel.
  */
 #include <string.h>
 #include "exec/program_type.h"
@@ -16,17 +16,13 @@ static const char *const PLACE_NAMES[] = {
     [BUF_INPUT] = "input",
     [BUF_OUTPUT] = "output",
 };
-const char *exec_step_name(const Step *s)
-{
-    return s->kind == STEP_KERNEL ? s->kernel->name : STEPS[s->kind].name;
-}
 
 static void put_nodes(const NodeVec *nodes, Str *out)
 {
     for (int i = 0; i < nodes->n; i++) base_str_fmt(out, " %%%u", nodes->at[i]->id);
 }
 
-static void print_groups(const Program *p, Str *out)
+void exec_print_groups(const Program *p, Str *out)
 {
     const Schedule *s = p->schedule;
     for (int i = 0; i < s->groups.n; i++) {
@@ -46,7 +42,7 @@ static void print_groups(const Program *p, Str *out)
     }
 }
 
-static void print_plan(const Program *p, Str *out)
+void exec_print_plan(const Program *p, Str *out)
 {
     const Schedule *s = p->schedule;
     const Graph *g = s->graph;
@@ -109,26 +105,10 @@ void exec_step_print(const Program *p, int step, Str *out)
     base_str_put(out, "\n");
 }
 
-static void print_kernels(const Program *p, Str *out)
+void exec_print_kernels(const Program *p, Str *out)
 {
     for (int i = 0; i < p->steps.n; i++) {
         exec_step_print(p, i, out);
         if (p->steps.at[i].kind == STEP_KERNEL) kern_print(p->steps.at[i].kernel, out);
-    }
-}
-
-/* The last stage has its blocks inside. */
-void exec_program_print(const Program *p, const char *level, Str *out)
-{
-    static const char *const names[] = {EXEC_STAGES};
-    static void (*const print[])(const Program *p, Str *out) = {print_groups, print_plan,
-                                                                print_kernels, exec_program_c};
-    int stage = 0;
-    while (strcmp(level, names[stage]) != 0) stage++;
-    print[stage](p, out);
-    for (int i = 0; i < exec_calls_count(p->calls) && print[stage] != exec_program_c; i++) {
-        base_str_fmt(out, "block $%d\n", i);
-        exec_program_print(exec_calls_at(p->calls, i), level, out);
-        base_str_put(out, "end\n");
     }
 }

@@ -1,4 +1,4 @@
-/* program_type.h: the inside of a Program, for program.c, program_print.c and program_c.c alone.
+/* program_type.h: the inside of a Program, for program.c and what prints it alone.
  *
  * Holds: during a run buffers[b] is the address of buffer b: of the arena's in the workspace, of
  *        inputs and outputs as the run gave them.
@@ -25,7 +25,9 @@ struct Program {
     ProgramInfo info;
 };
 
-/* The program as one C file (program_c.c). */
+/* The stages of stage.c: the program alone, or with its blocks as one C file (program_c.c). */
+void exec_print_groups(const Program *p, Str *out);
+void exec_print_plan(const Program *p, Str *out);
+void exec_print_kernels(const Program *p, Str *out);
 void exec_program_c(const Program *p, Str *out);
-const char *exec_step_name(const Step *s);       /* of the kernel, or its kind */
 #endif

@@ -24,7 +24,7 @@ bool exec_warm_wanted(const Graph *g)
            exec_disk_folder(g->cx);
 }
 
-bool exec_warm_key(const Graph *g, Str *key)
+bool exec_warm_key(const Graph *g, const char *text, Str *key)
 {
     base_str_put(key, "sgl " SGL_VERSION " " SGL_SOURCES "\n");
     for (int id = 0; id < KNOB_COUNT; id++) {
@@ -33,7 +33,8 @@ bool exec_warm_key(const Graph *g, Str *key)
         base_knob_text(&g->cx->knobs, (KnobId)id, key);
         base_str_put(key, "\n");
     }
-    ir_print_plain(g, key);
+    if (text) base_str_put(key, text);
+    else ir_print_plain(g, key);
     return !key->failed;
 }
 

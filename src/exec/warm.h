@@ -11,8 +11,8 @@
 
 /* Is it worth a look at the disk? Not for one of many combinations of sizes. */
 bool exec_warm_wanted(const Graph *g);
-/* All that the entry depends on. False: no memory. */
-bool exec_warm_key(const Graph *g, Str *key);
+/* All that the entry depends on; `text` is the graph's, or NULL. False: no memory. */
+bool exec_warm_key(const Graph *g, const char *text, Str *key);
 /* NULL: there is no entry, or not a good one; g is as before. Else g is below the schedule's graph,
  * as after the passes. */
 Schedule *exec_warm_load(Graph *g, const Str *key, const ExecHooks *hooks, PassTimes *times);

@@ -1,8 +1,9 @@
-/* idx.c: reading the IDX format.
+/* idx.c: reading the IDX format of the MNIST files: a big-endian array with its type and dims in
+ * front. It has no name in the file and is called "data"; i8 and i16 widen to i32.
  *
  * The file: two zero bytes, a type code, the rank, the dims as big-endian u32, the elements.
  */
-#include "io/idx.h"
+#include "io/format.h"
 #include <string.h>
 
 typedef struct IdxType {
@@ -29,18 +30,43 @@ static uint64_t big_endian(const uint8_t *at, int bytes)
     return value;
 }
 
-int io_idx_parse(const void *bytes, size_t n, const char *name, IdxArray *out, Err *e)
+static void swap_all(const FileArray *a, int bytes, void *to)
 {
-    const uint8_t *at = bytes;
-    if (!name) name = "idx";
-    *out = (IdxArray){.count = 1};
+    const uint8_t *from = a->data;
+    for (int64_t i = 0, n = (int64_t)a->bytes / bytes; i < n; i++) {
+        uint64_t value = big_endian(from + i * bytes, bytes);
+        uint32_t narrow = (uint32_t)value;
+        if (bytes == 8) memcpy((char *)to + 8 * i, &value, 8);
+        else memcpy((char *)to + 4 * i, &narrow, 4);
+    }
+}
+
+static void read_elements(const FileArray *a, void *to)
+{
+    const uint8_t *from = a->data;
+    int bytes = type_of(a->code)->bytes;
+    int32_t *wide = to;
+    if (a->dtype == DT_u8) {
+        if (a->bytes) memcpy(to, from, a->bytes);
+    } else if (bytes >= 4) {
+        swap_all(a, bytes, to);
+    } else {
+        for (int64_t i = 0, n = (int64_t)a->bytes / bytes; i < n; i++)
+            wide[i] = bytes == 1 ? (int8_t)from[i] : (int16_t)big_endian(from + 2 * i, 2);
+    }
+}
+
+static int describe(const uint8_t *at, size_t n, const char *name, FileArray *out, Err *e)
+{
     const IdxType *type = n >= 4 && !at[0] && !at[1] ? type_of(at[2]) : NULL;
     if (!type)
         return base_err_set(e, SGL_EFORMAT,
                             "%s: not an IDX file (%zu bytes, no known magic number)", name, n);
-    out->code = type->code;
-    out->dtype = type->dtype;
-    out->rank = at[3];
+    *out = (FileArray){.name = "data",
+                       .dtype = type->dtype,
+                       .rank = at[3],
+                       .read = read_elements,
+                       .code = type->code};
     size_t head = 4 + 4 * (size_t)out->rank;
     if (out->rank > OP_MAX_RANK)
         return base_err_set(e, SGL_EFORMAT, "%s: %d dims, at most %d are possible", name, out->rank,
@@ -52,35 +78,20 @@ int io_idx_parse(const void *bytes, size_t n, const char *name, IdxArray *out, E
         out->dims[i] = (int64_t)big_endian(at + 4 + 4 * i, 4);
         if (__builtin_mul_overflow(need, (size_t)out->dims[i], &need))
             return base_err_set(e, SGL_EFORMAT, "%s: its dims exceed any memory", name);
-        out->count *= out->dims[i];
     }
-    out->at = at + head;
+    out->data = at + head;
+    out->bytes = need;
     if (n - head != need)
         return base_err_set(e, SGL_EFORMAT, "%s: %zu bytes of elements, its dims need %zu%s", name,
                             n - head, need, n - head < need ? " (truncated?)" : "");
     return SGL_OK;
 }
 
-static void swap_all(const IdxArray *a, int bytes, void *to)
+int io_idx_load(const void *bytes, size_t n, const char *name, FileArrays *out, Err *e)
 {
-    for (int64_t i = 0; i < a->count; i++) {
-        uint64_t value = big_endian(a->at + i * bytes, bytes);
-        uint32_t narrow = (uint32_t)value;
-        if (bytes == 8) memcpy((char *)to + 8 * i, &value, 8);
-        else memcpy((char *)to + 4 * i, &narrow, 4);
-    }
-}
-
-void io_idx_read(const IdxArray *a, void *to)
-{
-    int bytes = type_of(a->code)->bytes;
-    int32_t *wide = to;
-    if (a->dtype == DT_u8) {
-        if (a->count) memcpy(to, a->at, (size_t)a->count);
-    } else if (bytes >= 4) {
-        swap_all(a, bytes, to);
-    } else {
-        for (int64_t i = 0; i < a->count; i++)
-            wide[i] = bytes == 1 ? (int8_t)a->at[i] : (int16_t)big_endian(a->at + 2 * i, 2);
-    }
+    FileArray a;
+    *out = (FileArrays){0};
+    int code = describe(bytes, n, name, &a, e);
+    if (code < 0 || vec_push(&out->arrays, a)) return code;
+    return base_err_set(e, SGL_ENOMEM, "%s: no memory", name);
 }

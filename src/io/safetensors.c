@@ -1,6 +1,10 @@
 /* safetensors.c: reading the format: an 8-byte length, a JSON header, the tensors' bytes.
+ *
+ * Holds: offsets lie inside the data, cover it without overlap or hole, and fit the dims; names are
+ *        unique. Writing (safetensors_save.c) then reading gives the same tensors in the same order,
+ *        each aligned to its element size.
  */
-#include "io/safetensors.h"
+#include "io/format.h"
 #include <stdlib.h>
 #include <string.h>
 #include "io/json.h"
@@ -10,18 +14,18 @@ enum { LENGTH_BYTES = 8, HEADER_MAX = 100 << 20 };
 /* A file being read: offsets of tensor i are begin[i] and its end. */
 typedef struct Reader {
     Json json;
-    SafeFile *file;
+    FileArrays *file;
     const char *data;
     size_t data_bytes;
 } Reader;
 
-static int fail(const Reader *r, const SafeTensor *t, const char *what)
+static int fail(const Reader *r, const FileArray *t, const char *what)
 {
     return base_err_set(r->json.err, SGL_EFORMAT, "%s: tensor '%s': %s", r->json.name, t->name,
                         what);
 }
 
-static int read_dtype(Reader *r, SafeTensor *t)
+static int read_dtype(Reader *r, FileArray *t)
 {
     const char *name = io_json_string(&r->json);
     if (!name) return r->json.code;
@@ -36,7 +40,7 @@ static int read_dtype(Reader *r, SafeTensor *t)
                         r->json.name, t->name, name);
 }
 
-static int read_shape(Reader *r, SafeTensor *t)
+static int read_shape(Reader *r, FileArray *t)
 {
     bool first = true;
     int64_t dim;
@@ -48,7 +52,7 @@ static int read_shape(Reader *r, SafeTensor *t)
     return r->json.code;
 }
 
-static int read_offsets(Reader *r, SafeTensor *t)
+static int read_offsets(Reader *r, FileArray *t)
 {
     Json *j = &r->json;
     int64_t begin, end;
@@ -67,7 +71,7 @@ static int read_offsets(Reader *r, SafeTensor *t)
 
 typedef struct TensorField {
     const char *name;
-    int (*read)(Reader *r, SafeTensor *t);
+    int (*read)(Reader *r, FileArray *t);
 } TensorField;
 
 static const TensorField FIELDS[] = {
@@ -77,7 +81,7 @@ static const TensorField FIELDS[] = {
 };
 enum { FIELD_COUNT = sizeof FIELDS / sizeof *FIELDS };
 
-static int check_size(const Reader *r, const SafeTensor *t)
+static int check_size(const Reader *r, const FileArray *t)
 {
     size_t bytes = DTYPES[t->dtype].bytes;
     for (int i = 0; i < t->rank; i++)
@@ -88,7 +92,7 @@ static int check_size(const Reader *r, const SafeTensor *t)
 
 static int read_tensor(Reader *r, const char *name)
 {
-    SafeTensor t = {.name = name};
+    FileArray t = {.name = name};
     bool first = true, seen[FIELD_COUNT] = {0};
     io_json_expect(&r->json, '{');
     while (io_json_more(&r->json, '}', &first)) {
@@ -104,7 +108,7 @@ static int read_tensor(Reader *r, const char *name)
     for (int i = 0; i < FIELD_COUNT; i++)
         if (!seen[i]) return fail(r, &t, "dtype, shape or data_offsets is missing");
     if (check_size(r, &t) < 0) return SGL_EFORMAT;
-    if (vec_push(&r->file->tensors, t)) return SGL_OK;
+    if (vec_push(&r->file->arrays, t)) return SGL_OK;
     return base_err_set(r->json.err, SGL_ENOMEM, "%s: no memory for its header", r->json.name);
 }
 
@@ -113,7 +117,7 @@ static int read_metadata(Reader *r)
     bool first = true;
     io_json_expect(&r->json, '{');
     while (io_json_more(&r->json, '}', &first)) {
-        SafePair p = {.key = io_json_string(&r->json)};
+        FilePair p = {.key = io_json_string(&r->json)};
         if (p.key && io_json_expect(&r->json, ':')) p.value = io_json_string(&r->json);
         if (!p.value) return r->json.code;
         if (!vec_push(&r->file->pairs, p))
@@ -142,23 +146,23 @@ static int read_header(Reader *r)
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp((*(SafeTensor *const *)a)->name, (*(SafeTensor *const *)b)->name);
+    return strcmp((*(FileArray *const *)a)->name, (*(FileArray *const *)b)->name);
 }
 
 /* By place in the file; empty tensors before those that begin where they stand. */
 static int by_data(const void *a, const void *b)
 {
-    const SafeTensor *x = *(SafeTensor *const *)a, *y = *(SafeTensor *const *)b;
+    const FileArray *x = *(FileArray *const *)a, *y = *(FileArray *const *)b;
     if (x->data != y->data) return (const char *)x->data < (const char *)y->data ? -1 : 1;
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
 /* Names are unique, and the data is covered once. `sorted` has room for all tensors. */
-static int check_all(const Reader *r, const SafeTensor **sorted)
+static int check_all(const Reader *r, const FileArray **sorted)
 {
-    const SafeFile *f = r->file;
-    size_t n = (size_t)f->tensors.n, at = 0;
-    for (size_t i = 0; i < n; i++) sorted[i] = &f->tensors.at[i];
+    const FileArrays *f = r->file;
+    size_t n = (size_t)f->arrays.n, at = 0;
+    for (size_t i = 0; i < n; i++) sorted[i] = &f->arrays.at[i];
     qsort(sorted, n, sizeof *sorted, by_name);
     for (size_t i = 1; i < n; i++)
         if (strcmp(sorted[i]->name, sorted[i - 1]->name) == 0)
@@ -179,7 +183,7 @@ static int load(Reader *r)
 {
     int code = read_header(r);
     if (code < 0) return code;
-    const SafeTensor **sorted = base_mem_zero((size_t)r->file->tensors.n + 1, sizeof *sorted);
+    const FileArray **sorted = base_mem_zero((size_t)r->file->arrays.n + 1, sizeof *sorted);
     if (!sorted)
         return base_err_set(r->json.err, SGL_ENOMEM, "%s: no memory for its header", r->json.name);
     code = check_all(r, sorted);
@@ -187,11 +191,10 @@ static int load(Reader *r)
     return code;
 }
 
-int io_safetensors_load(const void *bytes, size_t n, const char *name, SafeFile *out, Err *e)
+int io_safetensors_load(const void *bytes, size_t n, const char *name, FileArrays *out, Err *e)
 {
     uint64_t header = 0;
-    if (!name) name = "safetensors";
-    *out = (SafeFile){0};
+    *out = (FileArrays){0};
     if (n < LENGTH_BYTES)
         return base_err_set(e, SGL_EFORMAT, "%s: %zu bytes are no safetensors file", name, n);
     for (int i = 0; i < LENGTH_BYTES; i++) header |= (uint64_t)((const uint8_t *)bytes)[i] << 8 * i;
@@ -207,14 +210,6 @@ int io_safetensors_load(const void *bytes, size_t n, const char *name, SafeFile 
                 .data = text + header,
                 .data_bytes = n - LENGTH_BYTES - header};
     int code = load(&r);
-    if (code < 0) io_safetensors_free(out);
+    if (code < 0) io_format_free(out);
     return code;
-}
-
-void io_safetensors_free(SafeFile *f)
-{
-    vec_free(&f->tensors);
-    vec_free(&f->pairs);
-    base_arena_free(&f->arena);
-    *f = (SafeFile){0};
 }

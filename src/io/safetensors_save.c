@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "io/json.h"
-#include "io/safetensors.h"
+#include "io/format.h"
 
 enum { LENGTH_BYTES = 8, ALIGN = 8, ELEMENT_MAX = 8 };
 
@@ -16,7 +16,7 @@ static int by_name(const void *a, const void *b)
 }
 
 /* `names` is scratch for n. */
-static int check_names(const SafeTensor *t, int n, const char **names, Err *e)
+static int check_names(const FileArray *t, int n, const char **names, Err *e)
 {
     for (int i = 0; i < n; i++) names[i] = t[i].name;
     qsort(names, (size_t)n, sizeof *names, by_name);
@@ -30,7 +30,7 @@ static int check_names(const SafeTensor *t, int n, const char **names, Err *e)
 }
 
 /* offset[i]: where tensor i begins in the data; returns the size of the data. */
-static size_t place(const SafeTensor *t, int n, size_t *offset)
+static size_t place(const FileArray *t, int n, size_t *offset)
 {
     size_t at = 0;
     for (size_t size = ELEMENT_MAX; size > 0; size /= 2)
@@ -42,7 +42,7 @@ static size_t place(const SafeTensor *t, int n, size_t *offset)
     return at;
 }
 
-static void put_tensor(const SafeTensor *t, size_t offset, Str *out)
+static void put_tensor(const FileArray *t, size_t offset, Str *out)
 {
     io_json_quote(t->name, out);
     base_str_fmt(out, ":{\"dtype\":\"%s\",\"shape\":[", DTYPES[t->dtype].safetensors);
@@ -51,7 +51,7 @@ static void put_tensor(const SafeTensor *t, size_t offset, Str *out)
     base_str_fmt(out, "],\"data_offsets\":[%zu,%zu]}", offset, offset + t->bytes);
 }
 
-static void put_header(const SafeTensor *t, int n, const size_t *offset, const SafePair *pairs,
+static void put_header(const FileArray *t, int n, const size_t *offset, const FilePair *pairs,
                        int npairs, Str *out)
 {
     base_str_put(out, "{");
@@ -71,7 +71,7 @@ static void put_header(const SafeTensor *t, int n, const size_t *offset, const S
     while (!out->failed && out->n % ALIGN) base_str_put(out, " ");
 }
 
-int io_safetensors_save(const SafeTensor *t, int n, const SafePair *pairs, int npairs, char **bytes,
+int io_safetensors_save(const FileArray *t, int n, const FilePair *pairs, int npairs, char **bytes,
                         size_t *size, Err *e)
 {
     const char **names = base_mem_zero((size_t)n + 1, sizeof *names);

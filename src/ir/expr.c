@@ -24,16 +24,18 @@ static const int REG_OF[EXT_COUNT] = {
     [EXT_f32] = 0, [EXT_f64] = 1, [EXT_i32] = 2, [EXT_i64] = 3, [EXT_u8] = 4,
 };
 
-static const struct { const char *name, *text; } CASTS[DT_COUNT] = {
+static const struct {
+    const char *name, *text;
+} CASTS[DT_COUNT] = {
 #define CAST(to, R, value) [DT_##to] = {#to, #value},
 #include "ir/cast.def"
 #undef CAST
 };
 
 static const char *const FNS[EXPR_FN_COUNT] = {
-    [EXPR_WIDEN_F16] = "math_widen_f16",      [EXPR_WIDEN_BF16] = "math_widen_bf16",
-    [EXPR_NARROW_F16] = "math_to_f16_f32",    [EXPR_NARROW_BF16] = "math_to_bf16_f32",
-    [EXPR_RAND_WORD] = "math_rand_word",      [EXPR_UNIFORM] = "math_uniform",
+    [EXPR_WIDEN_F16] = "math_widen_f16",   [EXPR_WIDEN_BF16] = "math_widen_bf16",
+    [EXPR_NARROW_F16] = "math_to_f16_f32", [EXPR_NARROW_BF16] = "math_to_bf16_f32",
+    [EXPR_RAND_WORD] = "math_rand_word",   [EXPR_UNIFORM] = "math_uniform",
 };
 
 ExprType ir_expr_type(Dtype dtype)
@@ -46,43 +48,48 @@ ExprType ir_expr_type(Dtype dtype)
 }
 
 typedef enum SlotState { SLOT_UNREAD, SLOT_READ, SLOT_FAILED } SlotState;
-typedef struct Slot { _Atomic int state; Expr expr; } Slot;
+typedef struct Slot {
+    _Atomic int state;
+    Expr expr;
+} Slot;
 
 static struct {
-    pthread_mutex_t lock;                  /* of what follows but slots that are READ or FAILED */
+    pthread_mutex_t lock; /* of what follows but slots that are READ or FAILED */
     ExprInst pool[POOL];
     int used;
     Slot op[OP_COUNT][REGS], cast[REGS][DT_COUNT], fn[EXPR_FN_COUNT];
-    char error[2 * EXPR_ERROR_BYTES];      /* of the first row that was not understood */
+    char error[2 * EXPR_ERROR_BYTES]; /* of the first row that was not understood */
     ExprBuild build;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Copies what `value` needs of the list into the pool, the value last. */
-static void keep(ExprBuild *b, int value, int inputs, Expr *to)
+/* Copies what `value` needs of the list to `at`, which has room for so many, the value last. */
+static void keep(ExprBuild *b, int value, int inputs, ExprInst *at, int room, Expr *to)
 {
     int number[EXPR_MOST];
     bool needed[EXPR_MOST] = {false};
     needed[value] = true;
-    *to = (Expr){.inputs = inputs, .at = all.pool + all.used};
+    *to = (Expr){.inputs = inputs, .at = at};
     for (int i = value; i >= 0; i--) {
         const ExprInst *t = &b->at[i];
         const int operand[3] = {t->a, t->b, t->c};
         for (int k = 0; k < 3 && needed[i]; k++)
             if (operand[k] >= 0) needed[operand[k]] = true;
     }
+    for (int i = 0; i < b->n; i++)
+        if (b->at[i].code == EX_input) to->input[b->at[i].bits] = b->at[i].type;
     for (int i = 0; i <= value; i++) {
         if (!needed[i]) continue;
-        if (all.used == POOL) {
-            ir_expr_fail(b, "more than %d micro-ops in all rows", POOL);
+        if (to->n == room) {
+            ir_expr_fail(b, "no room for more micro-ops");
             return;
         }
-        ExprInst t = b->at[i];
-        int16_t *operand[3] = {&t.a, &t.b, &t.c};
+        ExprInst *t = &at[to->n];
+        *t = b->at[i];
+        int16_t *operand[3] = {&t->a, &t->b, &t->c};
         for (int k = 0; k < 3; k++)
             if (*operand[k] >= 0) *operand[k] = (int16_t)number[*operand[k]];
         number[i] = to->n++;
-        all.pool[all.used++] = t;
-        to->cost += MICROS[t.code].cost;
+        to->cost += MICROS[t->code].cost;
     }
 }
 
@@ -90,11 +97,10 @@ static void keep(ExprBuild *b, int value, int inputs, Expr *to)
 static void finish(const char *row, const char *type, int value, int inputs, Slot *to)
 {
     ExprBuild *b = &all.build;
-    if (value >= 0) keep(b, value, inputs, &to->expr);
+    if (value >= 0) keep(b, value, inputs, all.pool + all.used, POOL - all.used, &to->expr);
+    all.used += to->expr.n;
     if (b->error[0] && !all.error[0])
         snprintf(all.error, sizeof all.error, "the value of %s (%s): %s", row, type, b->error);
-    for (int i = 0; i < b->n; i++)
-        if (b->at[i].code == EX_input) to->expr.input[b->at[i].bits] = b->at[i].type;
     to->state = b->error[0] ? SLOT_FAILED : SLOT_READ;
     b->n = 0;
     b->error[0] = '\0';
@@ -185,4 +191,45 @@ int ir_expr_cost(Op op, Dtype operands)
 {
     const Expr *e = ir_expr_op(op, operands);
     return e && e->cost > 2 ? e->cost / 2 : 1;
+}
+
+const Expr *ir_expr_of_text(Ctx *cx, Arena *arena, const char *name, const char *text, int inputs,
+                            Dtype dtype)
+{
+    ExprType type = ir_expr_type(dtype), input[3] = {EXT_COUNT, EXT_COUNT, EXT_COUNT};
+    ExprBuild *b = base_arena_zero(arena, 1, sizeof *b);
+    Expr *e = base_arena_zero(arena, 1, sizeof *e);
+    ExprInst *at = base_arena_zero(arena, EXPR_MOST, sizeof *at);
+    if (!b || !e || !at) {
+        base_fail(cx, SGL_ENOMEM, "out of memory for the value of %s", name);
+        return NULL;
+    }
+    for (int i = 0; i < inputs && i < 3; i++) input[i] = type;
+    int value = ir_expr_parse(b, text, type, input, type);
+    if (value >= 0) keep(b, value, inputs, at, EXPR_MOST, e);
+    if (!b->error[0]) return e;
+    base_fail(cx, SGL_EARG, "the value of %s (%s): %s", name, DTYPES[dtype].name, b->error);
+    return NULL;
+}
+
+/* The row math_<op>_f32 of math.def. */
+double ir_expr_stated(Op op)
+{
+    static const struct {
+        const char *name;
+        double error;
+    } rows[] = {
+#define CONST(type, name, value)
+#define TABLE(type, name, ...)
+#define FN(type, name, params, ...)
+#define FN_ULP(error, type, name, params, ...) {#name, error},
+#define LIBM(f)
+#include "ir/math.def"
+#include "ir/math_undef.h"
+    };
+    char name[48];
+    snprintf(name, sizeof name, "math_%s_f32", OPS[op].name);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].name, name) == 0) return rows[i].error;
+    return 0;
 }

@@ -15,8 +15,8 @@
  * by way of double, all functions of f64, and `fmod`. A device without that library cannot have
  * these bits.
  *
- * Holds: equal instructions are one; constants are folded; what the value does not need is left out.
- *        A type narrower than i32 is only loaded, converted and returned, as in C.
+ * Holds: equal instructions are one; constants are folded; what the value does not need is left
+ *        out. A type narrower than i32 is only loaded, converted and returned, as in C.
  */
 #ifndef SGL_IR_EXPR_H
 #define SGL_IR_EXPR_H
@@ -67,7 +67,8 @@ int ir_expr_check(Ctx *cx);
 
 /* The type of the registers that hold a dtype: 16-bit floats are f32, bool is u8. */
 ExprType ir_expr_type(Dtype dtype);
-/* Those below are NULL where there is no such row, or ir_expr_error tells why it was not understood.
+/* Those below are NULL where there is no such row, or where ir_expr_error tells why it was not
+ * understood.
  * An elementwise op whose operands have the dtype (those of `where` from the second on). */
 const Expr *ir_expr_op(Op op, Dtype operands);
 /* A conversion, of cast.def; the result is a register. */
@@ -78,6 +79,12 @@ typedef enum ExprFn {
     EXPR_UNIFORM, EXPR_FN_COUNT
 } ExprFn;
 const Expr *ir_expr_fn(ExprFn fn);
+/* The value of a row that stands in no table: C text over x, y, z (as many as `inputs`) of the
+ * type. In the arena; NULL with the context's error set, which names the row. */
+const Expr *ir_expr_of_text(Ctx *cx, Arena *arena, const char *name, const char *text, int inputs,
+                            Dtype dtype);
+/* The largest error in ulp that math.def states of the op in f32; 0: none. */
+double ir_expr_stated(Op op);
 /* Cost of an elementwise op beside an instruction of the tile interpreter, at least 1. */
 int ir_expr_cost(Op op, Dtype operands);
 #endif

@@ -36,12 +36,18 @@ static uint64_t bits_of(int type, double v)
 static uint64_t extended(int type, uint64_t v)
 {
     switch (type) {
-    case EXT_truth: return v != 0;
-    case EXT_u8: return (uint8_t)v;
-    case EXT_u16: return (uint16_t)v;
-    case EXT_i32: return (uint64_t)(int64_t)(int32_t)v;
-    case EXT_u32: return (uint32_t)v;
-    default: return v;
+    case EXT_truth:
+        return v != 0;
+    case EXT_u8:
+        return (uint8_t)v;
+    case EXT_u16:
+        return (uint16_t)v;
+    case EXT_i32:
+        return (uint64_t)(int64_t)(int32_t)v;
+    case EXT_u32:
+        return (uint32_t)v;
+    default:
+        return v;
     }
 }
 
@@ -51,30 +57,48 @@ static double fold_real(const ExprInst *t, double a, double b, double c)
 {
     bool narrow = t->type == EXT_f32;
     switch (t->code) {
-    case EX_add: return a + b;
-    case EX_sub: return a - b;
-    case EX_mul: return a * b;
-    case EX_div: return a / b;
-    case EX_neg: return -a;
-    case EX_fma: return narrow ? (double)math_fma((float)a, (float)b, (float)c) : fma(a, b, c);
-    case EX_abs: return fabs(a);
-    case EX_copysign: return copysign(a, b);
-    case EX_sqrt: return sqrt(a);
-    case EX_floor: return floor(a);
-    case EX_ceil: return ceil(a);
-    case EX_rint: return rint(a);
-    case EX_min: return a < b ? a : b;
-    default: return a > b ? a : b;
+    case EX_add:
+        return a + b;
+    case EX_sub:
+        return a - b;
+    case EX_mul:
+        return a * b;
+    case EX_div:
+        return a / b;
+    case EX_neg:
+        return -a;
+    case EX_fma:
+        return narrow ? (double)math_fma((float)a, (float)b, (float)c) : fma(a, b, c);
+    case EX_abs:
+        return fabs(a);
+    case EX_copysign:
+        return copysign(a, b);
+    case EX_sqrt:
+        return sqrt(a);
+    case EX_floor:
+        return floor(a);
+    case EX_ceil:
+        return ceil(a);
+    case EX_rint:
+        return rint(a);
+    case EX_min:
+        return a < b ? a : b;
+    default:
+        return a > b ? a : b;
     }
 }
 
 static bool fold_compare(int code, bool less, bool equal)
 {
     switch (code) {
-    case EX_lt: return less;
-    case EX_le: return less || equal;
-    case EX_eq: return equal;
-    default: return !equal;
+    case EX_lt:
+        return less;
+    case EX_le:
+        return less || equal;
+    case EX_eq:
+        return equal;
+    default:
+        return !equal;
     }
 }
 
@@ -82,19 +106,32 @@ static uint64_t fold_whole(const ExprInst *t, uint64_t a, uint64_t b, bool less)
 {
     bool is_signed = t->type == EXT_i32 || t->type == EXT_i64;
     switch (t->code) {
-    case EX_add: return a + b;
-    case EX_sub: return a - b;
-    case EX_mul: return a * b;
-    case EX_div: return is_signed ? (uint64_t)((int64_t)a / (int64_t)b) : a / b;
-    case EX_rem: return is_signed ? (uint64_t)((int64_t)a % (int64_t)b) : a % b;
-    case EX_neg: return 0 - a;
-    case EX_min: return less ? a : b;
-    case EX_max: return less ? b : a;
-    case EX_and: return a & b;
-    case EX_or: return a | b;
-    case EX_xor: return a ^ b;
-    case EX_shl: return a << b;
-    default: return is_signed ? (uint64_t)((int64_t)a >> b) : a >> b;
+    case EX_add:
+        return a + b;
+    case EX_sub:
+        return a - b;
+    case EX_mul:
+        return a * b;
+    case EX_div:
+        return is_signed ? (uint64_t)((int64_t)a / (int64_t)b) : a / b;
+    case EX_rem:
+        return is_signed ? (uint64_t)((int64_t)a % (int64_t)b) : a % b;
+    case EX_neg:
+        return 0 - a;
+    case EX_min:
+        return less ? a : b;
+    case EX_max:
+        return less ? b : a;
+    case EX_and:
+        return a & b;
+    case EX_or:
+        return a | b;
+    case EX_xor:
+        return a ^ b;
+    case EX_shl:
+        return a << b;
+    default:
+        return is_signed ? (uint64_t)((int64_t)a >> b) : a >> b;
     }
 }
 
@@ -124,10 +161,10 @@ uint64_t ir_expr_fold(const ExprInst *t, const ExprInst *const operand[3])
     bool real = ir_ext_float(a->type);
     double x = real ? real_of(a) : 0, y = real && b ? real_of(b) : 0;
     bool is_signed = a->type == EXT_i32 || a->type == EXT_i64;
-    bool less = real         ? x < y
-                : b == NULL  ? false
-                : is_signed  ? (int64_t)a->bits < (int64_t)b->bits
-                             : a->bits < b->bits;
+    bool less = real        ? x < y
+                : b == NULL ? false
+                : is_signed ? (int64_t)a->bits < (int64_t)b->bits
+                            : a->bits < b->bits;
     if (t->code >= EX_lt && t->code <= EX_ne)
         return fold_compare(t->code, less, real ? x == y : a->bits == b->bits);
     if (real) return bits_of(t->type, fold_real(t, x, y, c ? real_of(c) : 0));

@@ -14,24 +14,35 @@
 
 enum { NAMES = 48, ARGS = EXPR_MAX_INPUTS, NAME_BYTES = 40 };
 typedef enum TokenKind { TOKEN_END, TOKEN_NAME, TOKEN_NUMBER, TOKEN_SIGN } TokenKind;
-typedef struct Token { TokenKind kind; const char *at; int n; } Token;
-typedef struct Name { Token word; int value; ExprType type; } Name;
+typedef struct Token {
+    TokenKind kind;
+    const char *at;
+    int n;
+} Token;
+typedef struct Name {
+    Token word;
+    int value;
+    ExprType type;
+} Name;
 
 typedef struct Parser {
     ExprBuild *b;
-    const char *text;          /* behind the token */
+    const char *text; /* behind the token */
     Token token;
-    ExprType type;             /* of T and m_ */
-    Name name[NAMES];          /* those of the function from `scope` on */
+    ExprType type;    /* of T and m_ */
+    Name name[NAMES]; /* those of the function from `scope` on */
     int names, scope;
 } Parser;
 
 /* ---- what names mean ---- */
 
-static const struct { const char *name; ExprType type; } TYPES[] = {
-    {"float", EXT_f32},    {"double", EXT_f64},   {"int", EXT_i32},      {"int32_t", EXT_i32},
-    {"uint32_t", EXT_u32}, {"int64_t", EXT_i64},  {"uint64_t", EXT_u64}, {"uint8_t", EXT_u8},
-    {"uint16_t", EXT_u16},
+static const struct {
+    const char *name;
+    ExprType type;
+} TYPES[] = {
+    {"float", EXT_f32},    {"double", EXT_f64},   {"int", EXT_i32},
+    {"int32_t", EXT_i32},  {"uint32_t", EXT_u32}, {"int64_t", EXT_i64},
+    {"uint64_t", EXT_u64}, {"uint8_t", EXT_u8},   {"uint16_t", EXT_u16},
 };
 static const char *const SUFFIX[EXT_COUNT] = {
     [EXT_u8] = "u8", [EXT_i32] = "i32", [EXT_i64] = "i64", [EXT_f32] = "f32", [EXT_f64] = "f64",
@@ -62,15 +73,17 @@ static const struct Intrinsic {
 };
 
 static const ExprCall CALLS[] = {
-    {"fmodf", EXT_f32, 2}, {"fmod", EXT_f64, 2}, {"pow", EXT_f64, 2},   {"atan2", EXT_f64, 2},
-    {"exp", EXT_f64, 1},   {"exp2", EXT_f64, 1}, {"expm1", EXT_f64, 1}, {"log", EXT_f64, 1},
-    {"log2", EXT_f64, 1},  {"log1p", EXT_f64, 1}, {"sin", EXT_f64, 1},  {"cos", EXT_f64, 1},
-    {"tan", EXT_f64, 1},   {"asin", EXT_f64, 1}, {"acos", EXT_f64, 1},  {"atan", EXT_f64, 1},
-    {"sinh", EXT_f64, 1},  {"cosh", EXT_f64, 1}, {"tanh", EXT_f64, 1},  {"erf", EXT_f64, 1},
+    {"fmodf", EXT_f32, 2}, {"fmod", EXT_f64, 2},  {"pow", EXT_f64, 2},   {"atan2", EXT_f64, 2},
+    {"exp", EXT_f64, 1},   {"exp2", EXT_f64, 1},  {"expm1", EXT_f64, 1}, {"log", EXT_f64, 1},
+    {"log2", EXT_f64, 1},  {"log1p", EXT_f64, 1}, {"sin", EXT_f64, 1},   {"cos", EXT_f64, 1},
+    {"tan", EXT_f64, 1},   {"asin", EXT_f64, 1},  {"acos", EXT_f64, 1},  {"atan", EXT_f64, 1},
+    {"sinh", EXT_f64, 1},  {"cosh", EXT_f64, 1},  {"tanh", EXT_f64, 1},  {"erf", EXT_f64, 1},
 };
 
 /* The rows of math.def as text. */
-static const struct Row { const char *name, *type, *params, *body; } ROWS[] = {
+static const struct Row {
+    const char *name, *type, *params, *body;
+} ROWS[] = {
 #define CONST(type, name, value)
 #define TABLE(type, name, ...)
 #define FN(type, name, params, ...) {#name, #type, #params, #__VA_ARGS__},
@@ -81,7 +94,9 @@ static const struct Row { const char *name, *type, *params, *body; } ROWS[] = {
 };
 
 /* Those of C come with the text of a value, too. */
-static const struct { const char *name, *type, *text; } CONSTS[] = {
+static const struct {
+    const char *name, *type, *text;
+} CONSTS[] = {
     {"INT32_MIN", "int32_t", "-2147483647 - 1"},
     {"INT32_MAX", "int32_t", "2147483647"},
     {"INT64_MIN", "int64_t", "-9223372036854775807 - 1"},
@@ -100,8 +115,7 @@ static const struct { const char *name, *type, *text; } CONSTS[] = {
 
 static const ExprTable TABLES[] = {
 #define CONST(type, name, value)
-#define TABLE(type, name, ...) \
-    {#name, EXT_u32, sizeof(name) / sizeof *name, {__VA_ARGS__}},
+#define TABLE(type, name, ...) {#name, EXT_u32, sizeof(name) / sizeof *name, {__VA_ARGS__}},
 #define FN(type, name, params, ...)
 #define FN_ULP(error, type, name, params, ...)
 #define LIBM(f)
@@ -137,11 +151,11 @@ static int fail(Parser *p, const char *what)
     return EXPR_FAILED;
 }
 
-/* Signs of two characters before those of one. A sign and '=' is taken as one by statements only. */
+/* Signs of two characters before those of one. */
 static int sign_length(const char *s)
 {
-    static const char *const two[] = {"<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "++",
-                                      "+=", "-=", "*=", "|=", "&=", "^="};
+    static const char *const two[] = {"<<", ">>", "<=", ">=", "==", "!=", "&&", "||",
+                                      "++", "+=", "-=", "*=", "|=", "&=", "^="};
     for (int i = 0; i < COUNT(two); i++)
         if (s[0] == two[i][0] && s[1] == two[i][1]) return 2;
     return 1;
@@ -155,8 +169,7 @@ static int number_length(const char *s)
     int n = 0;
     bool hex = s[0] == '0' && (s[1] == 'x' || s[1] == 'X');
     while (is_name(s[n]) || s[n] == '.' ||
-           ((s[n] == '-' || s[n] == '+') && n > 0 &&
-            (hex ? s[n - 1] == 'p' : s[n - 1] == 'e')))
+           ((s[n] == '-' || s[n] == '+') && n > 0 && (hex ? s[n - 1] == 'p' : s[n - 1] == 'e')))
         n++;
     return n;
 }
@@ -233,7 +246,8 @@ static int number(Parser *p)
     bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
     advance(p);
     if (strchr(text, '.') || strchr(text, 'p') || (!hex && strchr(text, 'e'))) {
-        if (text[t.n - 1] != 'f') return ir_expr_const(p->b, EXT_f64, math_bits64(strtod(text, NULL)));
+        if (text[t.n - 1] != 'f')
+            return ir_expr_const(p->b, EXT_f64, math_bits64(strtod(text, NULL)));
         return ir_expr_const(p->b, EXT_f32, (uint32_t)math_bits(strtof(text, NULL)));
     }
     uint64_t v = strtoull(text, NULL, 0);
@@ -341,7 +355,8 @@ static int call(Parser *p, Token word)
     for (int i = 0; i < COUNT(INTRINSICS); i++) {
         const struct Intrinsic *in = &INTRINSICS[i];
         if (is_word(word, in->name))
-            return call_micro(p, in->code, in->from, in->type, 0, MICROS[in->code].operands, value, n);
+            return call_micro(p, in->code, in->from, in->type, 0, MICROS[in->code].operands, value,
+                              n);
     }
     for (int i = 0; i < COUNT(CALLS); i++)
         if (is_word(word, CALLS[i].name))
@@ -433,19 +448,25 @@ static int prefixed(Parser *p)
     }
     if (take(p, "!")) {
         int value = ir_expr_convert(p->b, prefixed(p), EXT_truth);
-        return value < 0 ? value : binary(p, EX_xor, EXT_truth, value, ir_expr_const(p->b, EXT_truth, 1));
+        return value < 0 ? value
+                         : binary(p, EX_xor, EXT_truth, value, ir_expr_const(p->b, EXT_truth, 1));
     }
     return primary(p);
 }
 
 /* Binary signs, those that bind least first. `swap`: a > b is b < a. */
-static const struct Sign { const char *text; int level; ExprCode code; bool swap; } SIGNS[] = {
-    {"||", 0, EX_or, false}, {"&&", 1, EX_and, false}, {"|", 2, EX_or, false},
-    {"^", 3, EX_xor, false}, {"&", 4, EX_and, false},  {"==", 5, EX_eq, false},
-    {"!=", 5, EX_ne, false}, {"<", 6, EX_lt, false},   {"<=", 6, EX_le, false},
-    {">", 6, EX_lt, true},   {">=", 6, EX_le, true},   {"<<", 7, EX_shl, false},
-    {">>", 7, EX_shr, false}, {"+", 8, EX_add, false}, {"-", 8, EX_sub, false},
-    {"*", 9, EX_mul, false}, {"/", 9, EX_div, false},  {"%", 9, EX_rem, false},
+static const struct Sign {
+    const char *text;
+    int level;
+    ExprCode code;
+    bool swap;
+} SIGNS[] = {
+    {"||", 0, EX_or, false},  {"&&", 1, EX_and, false}, {"|", 2, EX_or, false},
+    {"^", 3, EX_xor, false},  {"&", 4, EX_and, false},  {"==", 5, EX_eq, false},
+    {"!=", 5, EX_ne, false},  {"<", 6, EX_lt, false},   {"<=", 6, EX_le, false},
+    {">", 6, EX_lt, true},    {">=", 6, EX_le, true},   {"<<", 7, EX_shl, false},
+    {">>", 7, EX_shr, false}, {"+", 8, EX_add, false},  {"-", 8, EX_sub, false},
+    {"*", 9, EX_mul, false},  {"/", 9, EX_div, false},  {"%", 9, EX_rem, false},
 };
 enum { LEVEL_LOGIC = 1, LEVEL_BITS = 4, LEVEL_COMPARE = 6, LEVEL_SHIFT = 7 };
 

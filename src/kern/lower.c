@@ -5,6 +5,7 @@
  * Holds: a group whose results have no elements gives no step.
  */
 #include "ir/control.h"
+#include "ir/attr.h"
 #include "kern/lower.h"
 
 /* ---- kernels ---- */
@@ -107,6 +108,17 @@ static int push_step(const Schedule *s, const Node *n, Step step, StepVec *out)
     return rc == 0 && !vec_push(out, step) ? SGL_ENOMEM : rc;
 }
 
+/* Which of two ways the step goes, by the attribute of its op that says so. */
+static int flag_of(const StepInfo *info, const Node *n)
+{
+    const char *schema = ir_op(n)->attrs;
+    AttrField f;
+    if (info->flag >= 0) return (int)ir_attr_int(n, info->flag);
+    bool second = info->flag == STEP_FLAG_AUTO && ir_attr_next(&schema, &f) &&
+                  ir_attr_next(&schema, &f) && !f.optional;
+    return second ? (int)ir_attr_int(n, 1) : 0;
+}
+
 /* One node, whose kind of step the table knows. */
 static int lower_node(const Schedule *s, int group, Arena *arena, StepVec *out)
 {
@@ -115,7 +127,7 @@ static int lower_node(const Schedule *s, int group, Arena *arena, StepVec *out)
     Step step = {.kind = kern_step_of(n->op)};
     const StepInfo *info = &STEPS[step.kind];
     step.axis = info->axis < 0 ? 0 : (int)ir_attr_int(n, info->axis);
-    step.flag = info->flag < 0 ? 0 : (int)ir_attr_int(n, info->flag);
+    step.flag = flag_of(info, n);
     return push_step(s, n, step, out);
 }
 

@@ -3,7 +3,7 @@
  * In:   a kernel.
  * Out:  static int row_softmax(void *const *arg) { … }
  * The loops that keep a result's place (all of a MAP, the rows of ROW and LONG, the lanes of COL)
- * are outside. Inside stand, in the order of the kernel, the instructions that have one value there.
+ * are outside. In them stand, in the order of the kernel, the instructions with one value there.
  * A reduction is a loop over the reduced variables that fills an array, and a function that reduces
  * the array; stores along the reduced variables are one more such loop. Each loop computes what it
  * needs anew, which gives the same bits. Stores come last, as in the tile interpreter.
@@ -18,9 +18,9 @@ typedef struct Printer {
     const CFile *f;
     const Kernel *k;
     Str *out;
-    int kept, kept_end, inner, inner_end;   /* ranges of variables */
-    bool *moves;                            /* by instruction: changes along the inner variables */
-    bool *wanted;                           /* of the loop that is printed */
+    int kept, kept_end, inner, inner_end; /* ranges of variables */
+    bool *moves;                          /* by instruction: changes along the inner variables */
+    bool *wanted;                         /* of the loop that is printed */
     int depth;
 } Printer;
 
@@ -193,8 +193,8 @@ static void open_loops(Printer *p, int first, int last)
     for (int v = first; v < last; v++) {
         if (p->k->extent[v] == 1) continue;
         line(p);
-        base_str_fmt(p->out, "for (int64_t %c = 0; %c < %" PRId64 "; %c++) {\n", NAMES[v],
-                     NAMES[v], p->k->extent[v], NAMES[v]);
+        base_str_fmt(p->out, "for (int64_t %c = 0; %c < %" PRId64 "; %c++) {\n", NAMES[v], NAMES[v],
+                     p->k->extent[v], NAMES[v]);
         p->depth++;
     }
 }

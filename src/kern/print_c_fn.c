@@ -2,7 +2,7 @@
  *
  * In:   a kernel; which functions the file has.
  * Out:  those it lacks, as text.
- * Holds: a reduction combines by the value of the binary op of its kind (sum: add, …), in the orders
+ * Holds: a reduction combines by the value of the binary op of its kind (sum: add), in the orders
  *        of rules N2 and N3 (kernel.h), which is what the loops of cpu/reduce_isa.c do.
  */
 #include "kern/print_c.h"
@@ -13,7 +13,7 @@ static const char *const FN_NAMES[EXPR_FN_COUNT] = {
     [EXPR_RAND_WORD] = "rand_word",   [EXPR_UNIFORM] = "uniform",
 };
 
-/* How reductions combine and what they start from, by kind of register: f32 and f64, i32, i64, u8. */
+/* How reductions combine and what they start from, by type of register; real: f32 and f64. */
 static const struct Fold {
     int op, by;
     const char *real, *i32, *i64, *u8;

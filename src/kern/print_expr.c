@@ -23,7 +23,8 @@ const CDialect KERN_C = {
         "#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n\n"
         "static inline int32_t bits_of_f32(float x) { int32_t i; memcpy(&i, &x, 4); return i; }\n"
         "static inline float f32_of_bits(int32_t i) { float x; memcpy(&x, &i, 4); return x; }\n"
-        "static inline uint64_t bits_of_f64(double x) { uint64_t i; memcpy(&i, &x, 8); return i; }\n"
+        "static inline uint64_t bits_of_f64(double x) { uint64_t i; memcpy(&i, &x, 8); return i; "
+        "}\n"
         "static inline double f64_of_bits(uint64_t i) { double x; memcpy(&x, &i, 8); return x; }\n",
 };
 
@@ -110,13 +111,26 @@ static void put_text(const CDialect *d, const Expr *e, const ExprInst *t, const 
             continue;
         }
         switch (*++s) {
-        case 't': base_str_put(out, d->type[t->type]); break;
-        case 'u': put_cast(d, t->type, unsigned_of((ExprType)t->type), out); break;
-        case 'w': put_cast(d, t->type, t->type, out); break;
-        case 'f': base_str_put(out, t->type == EXT_f32 ? "f" : ""); break;
-        case 'n': base_str_put(out, SHORT[t->type]); break;
-        case 'o': base_str_put(out, SHORT[e->at[t->a].type]); break;
-        default: put_operand(e, operand[*s - 'a'], input, out);
+        case 't':
+            base_str_put(out, d->type[t->type]);
+            break;
+        case 'u':
+            put_cast(d, t->type, unsigned_of((ExprType)t->type), out);
+            break;
+        case 'w':
+            put_cast(d, t->type, t->type, out);
+            break;
+        case 'f':
+            base_str_put(out, t->type == EXT_f32 ? "f" : "");
+            break;
+        case 'n':
+            base_str_put(out, SHORT[t->type]);
+            break;
+        case 'o':
+            base_str_put(out, SHORT[e->at[t->a].type]);
+            break;
+        default:
+            put_operand(e, operand[*s - 'a'], input, out);
         }
     }
 }
@@ -186,8 +200,7 @@ void kern_print_expr(const CDialect *d, const Expr *e, const char *name, Str *ou
 bool kern_print_inline(const CDialect *d, const Expr *e, const char *const *operand, Str *out)
 {
     int micros = 0;
-    for (int i = 0; i < e->n; i++)
-        micros += e->at[i].code != EX_input && e->at[i].code != EX_const;
+    for (int i = 0; i < e->n; i++) micros += e->at[i].code != EX_input && e->at[i].code != EX_const;
     if (micros > 1 || e->at[e->n - 1].code == EX_table) return false;
     if (micros == 0) put_operand(e, e->n - 1, operand, out);
     else put_micro(d, e, e->n - 1, operand, out);

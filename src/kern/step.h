@@ -25,12 +25,14 @@ typedef enum StepKind {
     STEP_KINDS
 } StepKind;
 
+enum { STEP_FLAG_AUTO = -2 }; /* the second, where there is one without a default */
+
 typedef struct StepInfo {
     const char *name;
     int views;                /* how many of view[] it reads */
     int uses;                 /* kern_step_use alone */
     int op;                   /* the op it runs; OP_COUNT: none of its own */
-    int axis, flag;           /* which attributes of the op are these; -1: none */
+    int axis, flag;           /* which attributes of the op are these; -1: none; or: */
     bool fails;               /* by the values it meets, such as an index out of range */
 } StepInfo;
 extern const StepInfo STEPS[STEP_KINDS];

@@ -7,6 +7,7 @@
 #include "tensor/tensor.h"
 #include "watch/watch.h"
 
+/* Each room adds its functions; what the watch must know of them all comes last. */
 int module_open_core(lua_State *L)
 {
     static const luaL_Reg *const LISTS[] = {MODULE_INFO, MODULE_TABLES, MODULE_IO, MODULE_CSV,

@@ -9,15 +9,15 @@
 #define SGL_MODULE_EMBED_H
 #include <stddef.h>
 
-typedef struct HostModule {
+typedef struct EmbeddedModule {
     const char *name;        /* as in require: "sgl.nn.layers" */
     const char *chunkname;   /* "=sgl/nn/layers.lua" */
     const char *code;
     size_t size;
-} HostModule;
+} EmbeddedModule;
 
-extern const HostModule HOST_MODULES[];
+extern const EmbeddedModule EMBEDDED_MODULES[];
 
 /* For the functions by which a stock interpreter finds the module (luaopen_sgl). */
-#define HOST_EXPORT __attribute__((visibility("default")))
+#define MODULE_EXPORT __attribute__((visibility("default")))
 #endif

@@ -8,14 +8,13 @@
 #include "module/module.h"
 #include "base/file.h"
 #include "tensor/tensor.h"
-#include "io/idx.h"
-#include "io/safetensors.h"
+#include "io/format.h"
 #include "io/yaml.h"
 
 /* Whatever a call here holds outside Lua's heap. */
 typedef struct Loaded {
     char *bytes;
-    SafeFile safe;
+    FileArrays arrays;
     YamlFile yaml;
 } Loaded;
 
@@ -23,7 +22,7 @@ static int loaded_gc(lua_State *L)
 {
     Loaded *l = lua_touserdata(L, 1);
     base_mem_free(l->bytes);
-    io_safetensors_free(&l->safe);
+    io_format_free(&l->arrays);
     io_yaml_free(&l->yaml);
     memset(l, 0, sizeof *l);
     return 0;
@@ -78,64 +77,58 @@ static int write_file(lua_State *L)
     return 1;
 }
 
-/* core.idx(text, name) -> tensor */
-static int read_idx(lua_State *L)
-{
-    Host *h = bind_of(L);
-    size_t n;
-    Err e = {0};
-    IdxArray a;
-    const char *bytes = luaL_checklstring(L, 1, &n);
-    if (io_idx_parse(bytes, n, luaL_optstring(L, 2, NULL), &a, &e) < 0) return raise_err(L, &e);
-    io_idx_read(&a, dev_storage_edit(tensor_make(L, h, a.dtype, a.rank, a.dims)->storage));
-    return 1;
-}
-
-static void push_safe(lua_State *L, Host *h, const SafeTensor *t)
+static void push_array(lua_State *L, Host *h, const FileArray *a)
 {
     lua_createtable(L, 2, 0);
-    lua_pushstring(L, t->name);
+    lua_pushstring(L, a->name);
     lua_rawseti(L, -2, 1);
-    Storage *s = tensor_make(L, h, t->dtype, t->rank, t->dims)->storage;
-    uint8_t *flag = dev_storage_edit(s);
-    if (t->bytes) memcpy(flag, t->data, t->bytes);
-    for (int64_t i = 0; t->dtype == DT_bool && i < s->count; i++) flag[i] = flag[i] != 0;
+    io_format_read(a, dev_storage_edit(tensor_make(L, h, a->dtype, a->rank, a->dims)->storage));
     lua_rawseti(L, -2, 2);
 }
 
-/* core.safetensors_load(text, name) -> list of {name, tensor}, metadata */
-static int load_safetensors(lua_State *L)
+/* The format called so at `arg`, or that of the path. */
+static const Format *check_format(lua_State *L, int arg, const char *path)
+{
+    if (lua_isnoneornil(L, arg)) return io_format_of(path);
+    const Format *f = io_format_find(luaL_checkstring(L, arg));
+    if (!f) bind_raise(L, SGL_EARG, NULL, "there is no format '%s'", lua_tostring(L, arg));
+    return f;
+}
+
+/* core.load(text, path, format or nil) -> list of {name, tensor}, metadata */
+static int load_arrays(lua_State *L)
 {
     Host *h = bind_of(L);
     size_t n;
     Err e = {0};
-    const char *bytes = luaL_checklstring(L, 1, &n), *name = luaL_optstring(L, 2, NULL);
+    const char *bytes = luaL_checklstring(L, 1, &n), *path = luaL_checkstring(L, 2);
+    const Format *format = check_format(L, 3, path);
     Loaded *l = loaded_new(L);
-    if (io_safetensors_load(bytes, n, name, &l->safe, &e) < 0) return raise_err(L, &e);
-    lua_createtable(L, l->safe.tensors.n, 0);
-    for (int i = 0; i < l->safe.tensors.n; i++) {
-        push_safe(L, h, &l->safe.tensors.at[i]);
+    if (format->load(bytes, n, path, &l->arrays, &e) < 0) return raise_err(L, &e);
+    lua_createtable(L, l->arrays.arrays.n, 0);
+    for (int i = 0; i < l->arrays.arrays.n; i++) {
+        push_array(L, h, &l->arrays.arrays.at[i]);
         lua_rawseti(L, -2, i + 1);
     }
     lua_newtable(L);
-    for (int i = 0; i < l->safe.pairs.n; i++) {
-        lua_pushstring(L, l->safe.pairs.at[i].value);
-        lua_setfield(L, -2, l->safe.pairs.at[i].key);
+    for (int i = 0; i < l->arrays.pairs.n; i++) {
+        lua_pushstring(L, l->arrays.pairs.at[i].value);
+        lua_setfield(L, -2, l->arrays.pairs.at[i].key);
     }
     return 2;
 }
 
 /* The list of {name, tensor} at 1, values computed; the data is borrowed from the tensors. */
-static SafeTensor *check_named(lua_State *L, Host *h, int n)
+static FileArray *check_named(lua_State *L, Host *h, int n)
 {
-    SafeTensor *list = bind_scratch(L, n, sizeof *list);
+    FileArray *list = bind_scratch(L, n, sizeof *list);
     for (int i = 0; i < n; i++) {
         lua_rawgeti(L, 1, i + 1);
         luaL_checktype(L, -1, LUA_TTABLE);
         lua_rawgeti(L, -1, 1);
         lua_rawgeti(L, -2, 2);
         const Storage *s = tensor_value(L, h, lua_gettop(L), "save");
-        list[i] = (SafeTensor){.name = luaL_checkstring(L, -2),
+        list[i] = (FileArray){.name = luaL_checkstring(L, -2),
                                .dtype = s->dtype,
                                .rank = s->rank,
                                .data = tensor_host(L, h, s),
@@ -148,41 +141,64 @@ static SafeTensor *check_named(lua_State *L, Host *h, int n)
 
 static int by_key(const void *a, const void *b)
 {
-    return strcmp(((const SafePair *)a)->key, ((const SafePair *)b)->key);
+    return strcmp(((const FilePair *)a)->key, ((const FilePair *)b)->key);
 }
 
 /* The string fields of the table at 2, by key so that equal data are equal files. */
-static SafePair *check_pairs(lua_State *L, int *n)
+static FilePair *check_pairs(lua_State *L, int *n)
 {
     *n = 0;
     if (!lua_istable(L, 2)) return NULL;
     int count = 0;
     for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) count++;
-    SafePair *pairs = bind_scratch(L, count, sizeof *pairs);
+    FilePair *pairs = bind_scratch(L, count, sizeof *pairs);
     for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
         if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TSTRING)
             bind_raise(L, SGL_EARG, NULL, "save: metadata must be strings, got %s",
                        bind_kind(L, -1));
-        pairs[(*n)++] = (SafePair){lua_tostring(L, -2), lua_tostring(L, -1)};
+        pairs[(*n)++] = (FilePair){lua_tostring(L, -2), lua_tostring(L, -1)};
     }
     qsort(pairs, *n, sizeof *pairs, by_key);
     return pairs;
 }
 
-/* core.safetensors_save(list, metadata) -> string */
-static int save_safetensors(lua_State *L)
+/* core.save(list of {name, tensor}, metadata, path) -> string */
+static int save_arrays(lua_State *L)
 {
     Host *h = bind_of(L);
-    lua_settop(L, 2);
+    lua_settop(L, 3);
     int n = bind_check_list(L, 1, "save: the tensors"), npairs;
-    SafeTensor *tensors = check_named(L, h, n);
-    SafePair *pairs = check_pairs(L, &npairs);
+    const char *path = luaL_checkstring(L, 3);
+    const Format *format = io_format_of(path);
+    if (!format->save)
+        bind_raise(L, SGL_EUNSUP, "such as a name that ends in .safetensors",
+                   "save: %s: files of this kind are only read", path);
+    FileArray *arrays = check_named(L, h, n);
+    FilePair *pairs = check_pairs(L, &npairs);
     Loaded *l = loaded_new(L);
     size_t size;
     Err e = {0};
-    if (io_safetensors_save(tensors, n, pairs, npairs, &l->bytes, &size, &e) < 0)
-        return raise_err(L, &e);
+    if (format->save(arrays, n, pairs, npairs, &l->bytes, &size, &e) < 0) return raise_err(L, &e);
     lua_pushlstring(L, l->bytes, size);
+    return 1;
+}
+
+/* core.formats() -> list of {name, endings, doc, writes} */
+static int formats(lua_State *L)
+{
+    lua_newtable(L);
+    for (int i = 0; FORMATS[i].name; i++) {
+        lua_createtable(L, 0, 4);
+        lua_pushstring(L, FORMATS[i].name);
+        lua_setfield(L, -2, "name");
+        lua_pushstring(L, FORMATS[i].endings);
+        lua_setfield(L, -2, "endings");
+        lua_pushstring(L, FORMATS[i].doc);
+        lua_setfield(L, -2, "doc");
+        lua_pushboolean(L, FORMATS[i].save != NULL);
+        lua_setfield(L, -2, "writes");
+        lua_rawseti(L, -2, i + 1);
+    }
     return 1;
 }
 
@@ -218,9 +234,9 @@ const luaL_Reg MODULE_IO[] = {
     {"read", read_file},
     {"there", file_there},
     {"write", write_file},
-    {"idx", read_idx},
+    {"load", load_arrays},
+    {"save", save_arrays},
+    {"formats", formats},
     {"yaml", read_yaml},
-    {"safetensors_load", load_safetensors},
-    {"safetensors_save", save_safetensors},
     {NULL, NULL},
 };

@@ -83,6 +83,7 @@ static void set_string(lua_State *L, const char *key, const char *value)
     lua_setfield(L, -2, key);
 }
 
+/* Pushes what is known of a setting as a table. */
 static void push_knob(lua_State *L, Host *h, KnobId id)
 {
     static const char *const TYPES[] = {

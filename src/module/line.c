@@ -41,6 +41,7 @@ static bool find(void *library, const char *name, void *place, size_t size)
     return symbol != NULL;
 }
 
+/* All functions or none: an editor that lacks one is not used. */
 static bool load_editor(void)
 {
     void *library = dlopen("libedit.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -125,6 +126,8 @@ static char *edit_line(const char *prompt, bool *cleared)
     return line;
 }
 
+/* Pushes a line from stdin, without its end, or false after Ctrl-C; at the end of the input it
+ * pushes nothing and returns 0. */
 static int plain_line(lua_State *L, const char *prompt)
 {
     char part[512];

@@ -7,17 +7,18 @@
 
 static int load_module(lua_State *L)
 {
-    const HostModule *m = lua_touserdata(L, lua_upvalueindex(1));
+    const EmbeddedModule *m = lua_touserdata(L, lua_upvalueindex(1));
     if (luaL_loadbufferx(L, m->code, m->size, m->chunkname, "t") != LUA_OK) return lua_error(L);
     lua_pushvalue(L, 1);
     lua_call(L, 1, 1);
     return 1;
 }
 
+/* package.preload comes before all files, so none can shadow them. */
 void module_preload(lua_State *L)
 {
     luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
-    for (const HostModule *m = HOST_MODULES; m->name; m++) {
+    for (const EmbeddedModule *m = EMBEDDED_MODULES; m->name; m++) {
         lua_pushlightuserdata(L, (void *)(uintptr_t)m);
         lua_pushcclosure(L, load_module, 1);
         lua_setfield(L, -2, m->name);
@@ -29,8 +30,8 @@ void module_preload(lua_State *L)
     lua_pop(L, 1);
 }
 
-HOST_EXPORT int luaopen_sgl(lua_State *L);
-HOST_EXPORT int luaopen_sgl(lua_State *L)
+MODULE_EXPORT int luaopen_sgl(lua_State *L);
+MODULE_EXPORT int luaopen_sgl(lua_State *L)
 {
     lua_settop(L, 1);
     module_preload(L);

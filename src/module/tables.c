@@ -6,6 +6,8 @@
 #include "tensor/args.h"
 #include "tensor/tensor.h"
 #include "ir/eval.h"
+#include "ir/expr.h"
+#include "kern/print_c.h"
 #include "pass/pass.h"
 
 static const char *const FAMILIES[] = {
@@ -48,6 +50,7 @@ static void push_classes(lua_State *L, int classes)
     }
 }
 
+/* Pushes the row of an op. */
 static void push_op(lua_State *L, const OpInfo *op)
 {
     lua_createtable(L, 0, 9);
@@ -57,6 +60,10 @@ static void push_op(lua_State *L, const OpInfo *op)
     set_string(L, "domain", DOMAINS[op->domain]);
     set_string(L, "onnx", op->onnx);
     set_string(L, "doc", op->doc);
+    if (ir_expr_stated((Op)(op - OPS)) > 0) {
+        lua_pushnumber(L, ir_expr_stated((Op)(op - OPS)));
+        lua_setfield(L, -2, "ulp");
+    }
     lua_pushinteger(L, op->inputs);
     lua_setfield(L, -2, "inputs");
     push_classes(L, op->types);
@@ -75,6 +82,7 @@ static int ops(lua_State *L)
     return 1;
 }
 
+/* core.dtypes() -> list of {name, class, bytes} in the order of their numbers */
 static int dtypes(lua_State *L)
 {
     lua_createtable(L, DT_COUNT, 0);
@@ -126,6 +134,28 @@ static int sample(lua_State *L)
     return 1;
 }
 
+/* core.value(text, dtype, inputs): the value of a row as C, a line for each micro-op. The text is an
+ * op's name or, over that many inputs, an expression as in a row. */
+static int value(lua_State *L)
+{
+    Host *h = bind_of(L);
+    const char *text = luaL_checkstring(L, 1);
+    int dtype = ir_dtype_find(luaL_checkstring(L, 2)), op = ir_op_find(text);
+    int inputs = (int)luaL_optinteger(L, 3, 1);
+    luaL_argcheck(L, dtype >= 0, 2, "unknown dtype");
+    luaL_argcheck(L, inputs >= 1 && inputs <= 3, 3, "1 to 3");
+    Str *out = bind_text(L);
+    Arena arena = {0};
+    base_err_clear(&h->cx->err);
+    const Expr *e = op >= 0 ? ir_expr_op((Op)op, (Dtype)dtype)
+                            : ir_expr_of_text(h->cx, &arena, "value", text, inputs, (Dtype)dtype);
+    if (e) kern_print_expr(&KERN_C, e, op >= 0 ? text : "value", out);
+    base_arena_free(&arena);
+    if (!e && op >= 0) return bind_raise(L, SGL_EARG, NULL, "value: %s is of no such op", text);
+    return e ? bind_text_push(L, out) : bind_throw(L, h);
+}
+
 const luaL_Reg MODULE_TABLES[] = {
-    {"ops", ops}, {"dtypes", dtypes}, {"passes", passes}, {"sample", sample}, {NULL, NULL},
+    {"ops", ops},       {"dtypes", dtypes}, {"passes", passes},
+    {"sample", sample}, {"value", value},   {NULL, NULL},
 };

@@ -22,7 +22,8 @@ enum {
 static int own_cost(const Node *n)
 {
     Family family = ir_op(n)->family;
-    if (ir_family_elementwise(family)) return ir_expr_cost((Op)n->op, (Dtype)n->in[n->nin - 1]->dtype);
+    if (ir_family_elementwise(family))
+        return ir_expr_cost((Op)n->op, (Dtype)n->in[n->nin - 1]->dtype);
     if (n->op == OP_rand) return COST_RAND;
     return family == FAM_cast ? COST_OP : 0;
 }

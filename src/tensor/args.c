@@ -18,7 +18,7 @@ const char *tensor_colon_hint(lua_State *L)
     return lua_pushfstring(L, "t:%s(…), with a colon", ar.name);
 }
 
-static void check_alive(lua_State *L, const Tensor *t, const char *what)
+void tensor_check_alive(lua_State *L, const Tensor *t, const char *what)
 {
     if (t->life == TENSOR_CLOSED)
         bind_raise(L, SGL_ECLOSED, NULL, "%s: the tensor is closed", what);
@@ -37,11 +37,12 @@ Tensor *tensor_check(lua_State *L, Host *h, int arg, const char *what)
     return t;
 }
 
+/* Argument 1 may be no tensor because a dot stood for the colon: the hint says so. */
 Tensor *tensor_or_number(lua_State *L, Host *h, int arg, const char *what)
 {
     Tensor *t = tensor_at(L, h, arg);
     if (t) {
-        check_alive(L, t, what);
+        tensor_check_alive(L, t, what);
         return t;
     }
     const char *got = bind_kind(L, arg);
@@ -50,6 +51,7 @@ Tensor *tensor_or_number(lua_State *L, Host *h, int arg, const char *what)
     return NULL;
 }
 
+/* The list keeps the tensors alive while the scratch is used. */
 Tensor **tensor_list(lua_State *L, Host *h, int arg, const char *what, int *n)
 {
     *n = bind_check_list(L, arg, what);
@@ -60,12 +62,13 @@ Tensor **tensor_list(lua_State *L, Host *h, int arg, const char *what, int *n)
         if (!list[i])
             bind_raise(L, SGL_EARG, NULL, "%s: element %d must be a tensor, got %s", what, i + 1,
                        bind_kind(L, -1));
-        check_alive(L, list[i], what);
+        tensor_check_alive(L, list[i], what);
         lua_pop(L, 1);
     }
     return list;
 }
 
+/* A number of the step has no value here: that is a break, not a wrong argument. */
 lua_Integer tensor_check_item(lua_State *L, int arg, int i, const char *what)
 {
     int exact;
@@ -89,6 +92,7 @@ bool tensor_check_size(lua_State *L, int arg, int i, const char *what, Dim *out)
     return false;
 }
 
+/* The product is kept in doubles, in which it cannot wrap. */
 int tensor_check_dims(lua_State *L, int arg, const char *what, int64_t *dims)
 {
     int rank = bind_check_list(L, arg, what);

@@ -7,6 +7,7 @@
 
 /* For an error at an argument of a method of tensors, called by its name; pushes it. Else NULL. */
 const char *tensor_colon_hint(lua_State *L);
+void tensor_check_alive(lua_State *L, const Tensor *t, const char *what);
 Tensor *tensor_check(lua_State *L, Host *h, int arg, const char *what); /* a tensor, and alive */
 /* The same, but it may be a number of a step, which to the user is no tensor. */
 Tensor *tensor_or_number(lua_State *L, Host *h, int arg, const char *what);

@@ -171,6 +171,7 @@ static void put_absent(Reader *r, const AttrField *f)
     }
 }
 
+/* No field of the table may be one that the op does not have. */
 static void check_names(const Reader *r)
 {
     lua_State *L = r->L;
@@ -186,6 +187,7 @@ static void check_names(const Reader *r)
     }
 }
 
+/* Field by field as the op's schema has them, so the words come out in its order. */
 void tensor_attrs_read(lua_State *L, Op op, int table, const Shape *x, AttrBuf *out)
 {
     const char *schema = OPS[op].attrs;
@@ -218,6 +220,7 @@ static void push_value(lua_State *L, const AttrField *f, const int64_t *at)
     }
 }
 
+/* The way back: a table that tensor_attrs_read would read the same from. */
 void tensor_attrs_push(lua_State *L, const Node *n)
 {
     const char *schema = ir_op(n)->attrs;

@@ -35,6 +35,8 @@ static void push_row(lua_State *L, Break reason)
     put(L, row, "rewrites", ROWS[reason].rewrites);
 }
 
+/* What is known of the tensor: its type, the op that made it and where, and in a step the way to
+ * it. */
 static void put_tensor(lua_State *L, int row, Host *h, const Tensor *t)
 {
     Shape s = tensor_shape(t);
@@ -99,6 +101,7 @@ static int raise(lua_State *L, Host *h)
     return lua_error(L);
 }
 
+/* The facts as a row, made an error object at the user's position. */
 int tensor_break(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what, ...)
 {
     va_list ap;
@@ -112,6 +115,7 @@ int tensor_break(lua_State *L, Host *h, Break reason, const Tensor *t, const cha
     return raise(L, h);
 }
 
+/* The same for what lies between two others, each a name or a tensor. */
 int tensor_break_between(lua_State *L, Host *h, Break reason, const Tensor *t, const char *what)
 {
     int row = begin(L, h, reason);
@@ -134,6 +138,7 @@ int tensor_break_at(lua_State *L, Host *h, Break reason, const lua_Debug *ar, co
     return raise(L, h);
 }
 
+/* In a survey a read outside steps is noted as the error that it would be in one. */
 void tensor_break_note(lua_State *L, Host *h, const Tensor *t, const char *what)
 {
     int top = lua_gettop(L);

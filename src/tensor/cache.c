@@ -25,9 +25,10 @@ int tensor_cache_text(const Graph *g, Str *out)
     int n = number ? ir_text_numbers(g, number) : SGL_ENOMEM;
     for (int id = 0; id < g->nodes.n && n >= 0; id++)
         if (number[id] >= 0) put_word(out, g->nodes.at[id]->src);
+    size_t plain = out->n;
     ir_print_plain(g, out);
     base_mem_free(number);
-    if (n >= 0 && !out->failed) return SGL_OK;
+    if (n >= 0 && !out->failed) return (int)plain;
     return base_fail(g->cx, SGL_ENOMEM, "out of memory for the key of a program");
 }
 
@@ -39,17 +40,19 @@ static void captured_key(const Host *h, const CacheRecipe *r, Str *key)
     for (int i = 0; i < r->nvalue; i++) put_word(key, r->value[i]);
 }
 
-static CacheEntry *compile(Host *h, Graph *g, const Str *key)
+static CacheEntry *compile(Host *h, Graph *g, const char *text, const Str *key)
 {
     if (!g) return NULL;
     double start = base_clock();
     int64_t bytes = (int64_t)g->arena.bytes - base_mem_stats().live;
-    Program *p = exec_debug_compile(g);
+    Program *p = exec_debug_compile(g, text);
     bytes += base_mem_stats().live;
     if (!p) return NULL;
     return exec_cache_add_held(room_of(h)->cache, key->at, key->n, p, bytes, base_clock() - start);
 }
 
+/* Found by the key, or made; either is held, so that the cache does not drop it while the caller
+ * has it. */
 CacheEntry *tensor_cache_captured(Host *h, const CacheRecipe *r)
 {
     Str key = {0};
@@ -58,7 +61,7 @@ CacheEntry *tensor_cache_captured(Host *h, const CacheRecipe *r)
     CacheEntry *e = key.failed ? NULL : exec_cache_hold(room_of(h)->cache, key.at, key.n);
     if (key.failed) base_fail(h->cx, SGL_ENOMEM, "out of memory for the key of a program");
     if (!e && !key.failed) {
-        e = compile(h, r->graph(r), &key);
+        e = compile(h, r->graph(r), r->plain ? r->text->at + r->plain : NULL, &key);
     } else {
         Program *p = e ? exec_cache_program(room_of(h)->cache, e) : NULL;
         if (p) exec_compile_found(p, (base_clock() - start) * 1e3);
@@ -77,6 +80,7 @@ static void warn_of_refaults(lua_State *L, Host *h)
     lua_warning(L, " cache_size_limit together; sgl.cache.stats().advice says what would do", 0);
 }
 
+/* A program that the cache had to free is made again from the graph that its entry keeps. */
 Program *tensor_cache_ready(lua_State *L, Host *h, CacheEntry *e)
 {
     Program *p = exec_cache_program(room_of(h)->cache, e);
@@ -85,7 +89,7 @@ Program *tensor_cache_ready(lua_State *L, Host *h, CacheEntry *e)
     int64_t before = base_mem_stats().live;
     base_err_clear(&h->cx->err);
     Graph *copy = tensor_copy_whole(exec_cache_graph(e));
-    p = copy ? exec_debug_compile(copy) : NULL;
+    p = copy ? exec_debug_compile(copy, NULL) : NULL;
     if (!p) bind_throw(L, h);
     exec_cache_refill(room_of(h)->cache, e, p, base_mem_stats().live - before,
                       base_clock() - start);
@@ -117,6 +121,7 @@ static void set_percentiles(lua_State *L, const char *key, const ObsSamples *s)
     lua_setfield(L, -2, key);
 }
 
+/* Pushes what the cache on disk counted. */
 static void push_disk(lua_State *L, Ctx *cx)
 {
     DiskStats s = exec_disk_stats(cx);

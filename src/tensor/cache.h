@@ -9,13 +9,16 @@
  * graph to compile, which is taken, and is called only where the program is not there yet. */
 typedef struct CacheRecipe {
     const Str *text;
+    size_t plain;        /* where the plain text of the graph to compile begins in it; 0: it is of
+                            another */
     const int64_t *value;
     int nvalue;
     Graph *(*graph)(const struct CacheRecipe *r);   /* NULL with the context's error set */
     void *arg;
 } CacheRecipe;
 
-/* The text of a graph in which all that matters differs, messages too. SGL_ENOMEM. */
+/* The text of a graph in which all that matters differs, messages too. Returns where its plain text
+ * begins, or SGL_ENOMEM. */
 int tensor_cache_text(const Graph *g, Str *out);
 /* NULL with the context's error set. The caller holds the entry. */
 CacheEntry *tensor_cache_captured(Host *h, const CacheRecipe *r);

@@ -71,6 +71,7 @@ static int dim_mul(lua_State *L)
     return push_result(L, h, ir_dim_mul(h->cx, a, b));
 }
 
+/* A quotient of sizes is a size, but not one of a constant by a size; the rest follows from it. */
 static int divide(lua_State *L, Op op, bool rest)
 {
     Host *h = bind_of(L);
@@ -265,6 +266,7 @@ static const luaL_Reg META[] = {
     {"__concat", dim_concat}, {NULL, NULL},
 };
 
+/* `eq` needs a closure of its own, because == of a size and a number does not ask a metamethod. */
 void tensor_dim_class(lua_State *L)
 {
     bind_class(L, TENSOR_DIM_CLASS, META, NULL, 0);

@@ -107,6 +107,7 @@ static int own_result(const Flow *f, Source s)
     return -1;
 }
 
+/* 64 results at a time. A source that is a result itself does not count as coming out of itself. */
 static bool find_sources(Flow *f, const Graph *g, int results, Node *const *assigned)
 {
     size_t most = 2 * (size_t)g->inputs.n + (size_t)results;
@@ -131,6 +132,7 @@ static bool find_sources(Flow *f, const Graph *g, int results, Node *const *assi
     return ok;
 }
 
+/* Results are the outputs that become tensors, then the tensors that get another value. */
 Flow *tensor_flow_new(const Graph *g, int results, Node *const *assigned)
 {
     Flow *f = base_mem_zero(1, sizeof *f);
@@ -148,6 +150,7 @@ Flow *tensor_flow_new(const Graph *g, int results, Node *const *assigned)
     return NULL;
 }
 
+/* Origins of its runs live on: they have references of their own. */
 void tensor_flow_free(Flow *f)
 {
     if (!f) return;
@@ -182,6 +185,8 @@ static bool inherit(Host *h, Flow *f, const Tensor *t, uint32_t s, uint64_t *old
 
 static bool has_history(const Tensor *t) { return t->origin || t->cut || t->trace; }
 
+/* The ids of the arguments, and what arguments and states came out of; those of the states stand in
+ * what runs share. */
 static bool gather(Host *h, Flow *f, Tensor *const *tensor, uint64_t *older)
 {
     f->list.n = 0;
@@ -268,6 +273,8 @@ int tensor_flow_begin(Host *h, Flow *f, Tensor *const *tensor, Origin **out)
     return *out ? SGL_OK : no_memory(h, f);
 }
 
+/* Results and updated tensors have new ids only now. All that some source reaches share the
+ * origin. */
 void tensor_flow_end(const Flow *f, Origin *o, Tensor *const *tensor, Tensor *const *result)
 {
     for (int s = 0; o && s < f->sources.n; s++) {

@@ -49,6 +49,8 @@ static void drop(Ids *ids, const Map *live)
     ids->n = n;
 }
 
+/* The lists are ascending runs one behind the other, so merging neighbours is done after few
+ * rounds. */
 bool tensor_ids_sort(Ids *ids)
 {
     if (in_order(ids)) return true;

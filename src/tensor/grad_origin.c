@@ -94,6 +94,7 @@ size_t tensor_origin_bytes(const Origin *o)
     return o ? sizeof *o + (size_t)o->n * sizeof *o->at : 0;
 }
 
+/* For traces that keep origins long: of one result, and only tensors that there still are. */
 Origin *tensor_origin_pruned(Origin *o, int result, const Map *live)
 {
     Ids none = {0};

@@ -30,6 +30,7 @@ struct Walk {
 
 static Trace *pending(const Host *h) { return room_of(h)->pending.trace; }
 
+/* Marks count up by walks; only when they come to their end are they cleared. */
 Walk *tensor_walk_begin(Host *h)
 {
     TensorRoom *room = room_of(h);
@@ -124,6 +125,7 @@ static bool go_on(Walk *w, Node *n, bool whole)
     return known ? vec_push(&w->known, known) : vec_push(&w->stack, n);
 }
 
+/* Depth first, and no further than gradients go: through floats and ops that have one. */
 bool tensor_walk_run(Walk *w, bool whole)
 {
     while (w->stack.n) {
@@ -216,6 +218,8 @@ static bool tidy(Walk *w, Ids *ids)
 /* What is the same in many lists is in memory a few times only. */
 static bool tidy_many(Walk *w, Ids *ids) { return ids->n / 4 <= w->most || tidy(w, ids); }
 
+/* From what the walk met itself, from origins behind its ends, and from lists kept at nodes where
+ * it stopped. */
 static bool collect(Walk *w, const Trace *tr, Ids *ids)
 {
     if (!add_met(w, tr, ids)) return false;
@@ -261,6 +265,8 @@ static const TraceIds *keep(Trace *tr, const Node *n, const Ids *ids, uint64_t o
     return made;
 }
 
+/* Asked for at each run of a step whose arguments have a history: so the list is kept with the
+ * node. */
 const TraceIds *tensor_walk_ids(Host *h, Node *n)
 {
     const TraceIds *known = kept_ids(pending(h), n);

@@ -90,6 +90,7 @@ static void push_node_dims(lua_State *L, const Node *n)
     }
 }
 
+/* Pushes what is known of a node as a table. */
 static void push_node(lua_State *L, const Node *n)
 {
     lua_createtable(L, 0, 9);
@@ -276,6 +277,7 @@ static int graph_parse(lua_State *L)
     return tensor_graph_made(L, h, b);
 }
 
+/* What the roots are made of, up to values that are known, as a graph of its own. */
 static Graph *pending_part(const Trace *tr, int n, Node *const *roots, uint8_t *mark, Node **made)
 {
     Graph *g = ir_graph_new(tr->graph->cx);

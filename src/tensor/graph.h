@@ -17,4 +17,5 @@ const Node *tensor_graph_node(lua_State *L, const Graph *g, int arg);   /* by it
 
 extern const luaL_Reg TENSOR_EVAL_METHODS[];            /* graph_eval.c */
 int tensor_graph_stage(lua_State *L);                   /* g:show(stage) */
+const char *tensor_stage(lua_State *L, int arg);        /* an argument that names a stage */
 #endif

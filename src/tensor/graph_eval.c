@@ -48,6 +48,7 @@ const Node *tensor_graph_node(lua_State *L, const Graph *g, int arg)
     return NULL;
 }
 
+/* Raises, and names the inputs that are missing. */
 static void wrong_count(lua_State *L, const Graph *g, int got, const char *what)
 {
     Str *missing = bind_text(L);
@@ -92,6 +93,7 @@ static void check_input(lua_State *L, const Graph *g, int i, const Storage *s)
                lua_tostring(L, -1));
 }
 
+/* Pushes the values of the inputs as the reference interpreter takes them. */
 static Arrays *input_arrays(lua_State *L, Host *h, const Graph *g)
 {
     Tensor **list = input_tensors(L, h, g, "eval");
@@ -209,7 +211,7 @@ static int graph_run(lua_State *L)
     base_err_clear(&h->cx->err);
     room_of(h)->running = L;
     Graph *copy = tensor_copy_whole(g);
-    once->program = copy ? exec_debug_compile(copy) : NULL;
+    once->program = copy ? exec_debug_compile(copy, NULL) : NULL;
     if (!once->program || exec_run(once->program, in, out) < 0) return bind_throw(L, h);
     for (int i = 0; i < g->outputs.n; i++) {
         lua_rawgeti(L, -1, i + 1);
@@ -220,18 +222,26 @@ static int graph_run(lua_State *L)
     return 1;
 }
 
+/* The argument as the name of a stage. */
+const char *tensor_stage(lua_State *L, int arg)
+{
+    const char *name = luaL_checkstring(L, arg), *stage;
+    for (int i = 0; (stage = exec_stage_name(i)) != NULL; i++)
+        if (strcmp(name, stage) == 0) return stage;
+    return luaL_argerror(L, arg, lua_pushfstring(L, "unknown stage '%s'", name)), NULL;
+}
+
 /* g:show(stage) -> the text of a stage of the program that the graph compiles to */
 int tensor_graph_stage(lua_State *L)
 {
-    static const char *const STAGES[] = {EXEC_STAGES, NULL};
     Host *h = bind_of(L);
     const Graph *g = tensor_graph_check(L)->graph;
-    const char *stage = STAGES[luaL_checkoption(L, 2, NULL, STAGES)];
+    const char *stage = tensor_stage(L, 2);
     Once *once = once_new(L);
     Str *text = bind_text(L);
     base_err_clear(&h->cx->err);
     Graph *copy = tensor_copy_whole(g);
-    once->program = copy ? exec_debug_compile(copy) : NULL;
+    once->program = copy ? exec_debug_compile(copy, NULL) : NULL;
     if (!once->program) return bind_throw(L, h);
     exec_program_print(once->program, stage, text);
     return bind_text_push(L, text);

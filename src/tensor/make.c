@@ -106,6 +106,8 @@ static void unfit(Walk *w, int depth)
                DTYPES[w->dtype].name);
 }
 
+/* Every integer goes into i64; into other integer dtypes only if it fits, into floats as it is
+ * rounded. */
 static void store_integer(Walk *w, int depth)
 {
     lua_Integer v = lua_tointeger(w->L, -1);
@@ -130,6 +132,7 @@ static void store_float(Walk *w, int depth)
     if (!(fabs(v - ir_dtype_load(w->dtype, w->data, k)) < 1)) unfit(w, depth);
 }
 
+/* The second walk: stores the values in the order of the elements. */
 static void fill(Walk *w, int depth)
 {
     if (lua_istable(w->L, -1)) {
@@ -207,6 +210,7 @@ static int make_tensor(lua_State *L)
     return push_data(L, h);
 }
 
+/* The bytes must be as many as the shape has; any that is not 0 is true. */
 static int make_copy(lua_State *L, Host *h, Dtype dtype, int rank, const int64_t *dims,
                      const char *bytes, size_t n)
 {

@@ -42,6 +42,7 @@ static const struct {
     {"ndim", push_rank},
 };
 
+/* Raises with the nearest name of a method, as a slip is likelier than a wish. */
 static int unknown_name(lua_State *L, const char *name)
 {
     int n = 0, top = lua_gettop(L);
@@ -76,6 +77,7 @@ static void refuse_fields(lua_State *L, Host *h)
                tensor_number_kind(t), name ? "field " : "elements", name ? name : "");
 }
 
+/* Names are methods or properties; all else is a key, which Lua's part of the library reads. */
 static int tensor_index(lua_State *L)
 {
     Host *h = bind_of(L);
@@ -107,6 +109,7 @@ static int tensor_len(lua_State *L)
     return 1;
 }
 
+/* Printing reads the value; a tensor that is closed or of a step that is over says just that. */
 static int tensor_tostring(lua_State *L)
 {
     Host *h = bind_of(L);
@@ -121,6 +124,8 @@ static int tensor_tostring(lua_State *L)
     return 1;
 }
 
+/* Lua turns the result of a comparison into one boolean; numbers of a step break, as they have no
+ * value yet. */
 static int refuse(lua_State *L, const char *sign, const char *method)
 {
     Host *h = bind_of(L);
@@ -234,6 +239,8 @@ static const char METHODS_KEY; /* its address is the registry's key of the metho
 
 void tensor_push_methods(lua_State *L) { lua_rawgetp(L, LUA_REGISTRYINDEX, &METHODS_KEY); }
 
+/* Pushes (methods, metatable). The methods are kept under a key of their own, as scripts may add to
+ * them. */
 void tensor_class(lua_State *L, Host *h)
 {
     static const luaL_Reg *const LISTS[] = {METHODS_HERE, TENSOR_READ_METHODS};
@@ -242,6 +249,8 @@ void tensor_class(lua_State *L, Host *h)
     static const ClassKind KIND = {kind_of};
     bind_class_kind(L, &KIND);
     room_of(h)->meta = lua_topointer(L, meta);
+    lua_pushvalue(L, meta);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, room_of(h)->meta);
     lua_getfield(L, meta, "__index");
     lua_pushvalue(L, -1);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &METHODS_KEY);

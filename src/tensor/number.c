@@ -51,6 +51,7 @@ void tensor_number_refuse(lua_State *L, Host *h, int arg, const char *what)
     if (t) tensor_break(L, h, BREAK_NUMBER, NULL, "%s on %s", what, tensor_number_kind(t));
 }
 
+/* Then it is like a number among the arguments: known at each run. */
 void tensor_number_of_size(lua_State *L, Host *h, int arg)
 {
     Dim size = tensor_dim_at(L, arg);
@@ -88,6 +89,7 @@ static void check_fits(lua_State *L, Host *h, const char *what, int arg, Node *n
     lua_pop(L, 1);
 }
 
+/* Floats go through f64, as a constant would; integers are checked to fit at each run. */
 Node *tensor_number_cast(lua_State *L, Host *h, const char *what, int arg, Dtype to)
 {
     const Tensor *t = tensor_number_at(L, h, arg);
@@ -111,6 +113,7 @@ typedef struct Numbers {
     bool known; /* so, or not so, whatever the types of the arguments */
 } Numbers;
 
+/* Whether Lua would compute it in integers, and whether that depends on the arguments' types. */
 static Numbers look(lua_State *L, Host *h, Op op)
 {
     Numbers is = {KEEPS[op], true};
@@ -161,6 +164,7 @@ static void read_texts(lua_State *L, Op op)
             lua_replace(L, arg);
 }
 
+/* As Lua computes it: of integers in i64 where Lua stays in integers, else in f64. */
 void tensor_number_operator(lua_State *L, Host *h, Op op)
 {
     read_texts(L, op);

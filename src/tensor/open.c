@@ -26,6 +26,7 @@ static void open_room(lua_State *L, Host *h)
         bind_raise(L, SGL_ENOMEM, NULL, "out of memory for the engine");
 }
 
+/* The classes are in the table too, for methods that Lua adds. */
 void tensor_open(lua_State *L, Host *h)
 {
     static const luaL_Reg *const LISTS[] = {

@@ -29,6 +29,7 @@ void tensor_pending_idle(Host *h)
     if (tr && !tr->pins && tr->handles.next == &tr->handles) tensor_pending_drop(h);
 }
 
+/* A new trace takes the place of the old one only when all was moved. */
 void tensor_pending_compact(Host *h)
 {
     Recorder *r = &room_of(h)->pending;
@@ -98,6 +99,7 @@ static int tidy(lua_State *L, Recorder *r)
     return long_history ? cut(h, tr) : SGL_OK;
 }
 
+/* The one place in which the trace may be another afterwards: no node is held across it. */
 static int ready(lua_State *L, Recorder *r)
 {
     Host *h = r->host;

@@ -45,6 +45,7 @@ static int read_item(lua_State *L)
                       (lua_Integer)s->count);
 }
 
+/* Nested tables, one level for each axis; *next counts the elements. */
 static void push_list(lua_State *L, const Storage *s, const void *at, int axis, int64_t *next)
 {
     if (axis == s->rank) {

@@ -174,7 +174,7 @@ static Program *job_program(Job *j, Host *h)
     double start = base_clock();
     int64_t before = base_mem_stats().live;
     Graph *g = job_graph(j, h->cx);
-    p = g ? exec_debug_compile(g) : NULL;
+    p = g ? exec_debug_compile(g, NULL) : NULL;
     int64_t bytes = base_mem_stats().live - before;
     double seconds = base_clock() - start;
     if (!p || exec_cache_add(room_of(h)->cache, j->key.at, size, p, bytes, seconds) < 0)

@@ -29,10 +29,16 @@ Trace *tensor_trace(lua_State *L, Host *h)
     return r->trace;
 }
 
-Node *tensor_node(lua_State *L, Host *h, int arg, const char *what)
+Node *tensor_node_of(lua_State *L, Host *h, int arg, Tensor *t, const char *what)
 {
     Recorder *r = tensor_recorder(h);
-    Node *n = r->ops->node(L, r, arg, tensor_or_number(L, h, arg, what));
+    tensor_check_alive(L, t, what);
+    Node *n = r->ops->node(L, r, arg, t);
     if (!n) bind_throw(L, h);
     return n;
+}
+
+Node *tensor_node(lua_State *L, Host *h, int arg, const char *what)
+{
+    return tensor_node_of(L, h, arg, tensor_or_number(L, h, arg, what), what);
 }

@@ -37,6 +37,8 @@ static void enter_ring(Tensor *t)
     t->prev->next = t->next->prev = t;
 }
 
+/* Leaves the trace it was on, if any; a value that is known beside the node is its value at
+ * once. */
 void tensor_bind(Tensor *t, Trace *tr, Node *n)
 {
     Storage *known = tensor_trace_value(tr, n);
@@ -99,7 +101,9 @@ Tensor *tensor_new(lua_State *L, Host *h)
     memset(t, 0, sizeof *t);
     tensor_set(t, NULL);
     t->born = t->id;
-    luaL_setmetatable(L, "sgl.tensor");
+    const void *meta = room_of(h)->meta;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, meta);
+    lua_setmetatable(L, -2);
     bind_own(h, &t->owned, tensor_end);
     return t;
 }
@@ -120,6 +124,11 @@ Tensor *tensor_at(lua_State *L, Host *h, int arg)
     bool is = lua_topointer(L, -1) == room_of(h)->meta;
     lua_pop(L, 1);
     return is ? at : NULL;
+}
+
+Dtype tensor_dtype(const Tensor *t)
+{
+    return t->node ? (Dtype)t->node->dtype : t->storage->dtype;
 }
 
 Shape tensor_shape(const Tensor *t)

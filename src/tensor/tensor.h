@@ -35,6 +35,7 @@ struct Tensor {
 Tensor *tensor_new(lua_State *L, Host *h);           /* pushes it, without a value */
 Tensor *tensor_make(lua_State *L, Host *h, Dtype dtype, int rank, const int64_t *dims);
 Tensor *tensor_at(lua_State *L, Host *h, int arg);   /* NULL: not a tensor */
+Dtype tensor_dtype(const Tensor *t);
 Shape tensor_shape(const Tensor *t);
 void tensor_bind(Tensor *t, Trace *tr, Node *n);     /* its value too when known */
 void tensor_computed(Tensor *t, Storage *s);         /* the value of its node, which it keeps */

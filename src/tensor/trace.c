@@ -17,6 +17,7 @@ int tensor_trace_init(Trace *tr, Ctx *cx)
     return tr->graph ? SGL_OK : cx->err.code;
 }
 
+/* Handles that are still on it go without a node; what they have of values stays. */
 void tensor_trace_end(Trace *tr)
 {
     if (!tr->graph) return;
@@ -125,6 +126,8 @@ static void mark_needed(const Trace *tr, uint8_t *needed, uint8_t *pending)
     tensor_copy_mark(tr->graph, tr, pending);
 }
 
+/* What handles need is copied; the values worth keeping, leaves and handles move when that is
+ * done. */
 bool tensor_trace_move(Trace *old, Trace *new)
 {
     int n = old->graph->nodes.n;
@@ -146,6 +149,7 @@ bool tensor_trace_move(Trace *old, Trace *new)
     return moved;
 }
 
+/* A tensor is one input, however often it is read, and keeps what it came out of. */
 Node *tensor_trace_leaf(Trace *tr, const Tensor *t)
 {
     uint64_t id;
@@ -160,6 +164,7 @@ Node *tensor_trace_leaf(Trace *tr, const Tensor *t)
     return NULL;
 }
 
+/* Origins are shared; each becomes one of its own without the ids of tensors that are gone. */
 void tensor_trace_prune(Trace *tr, const Map *live)
 {
     tr->behind = 0;

@@ -65,6 +65,7 @@ static inline Node *tensor_trace_past(const Trace *tr, const Tensor *t)
 /* recorder.c: where to record now, at the user's position; the node there of the tensor at arg. */
 Trace *tensor_trace(lua_State *L, Host *h);
 Node *tensor_node(lua_State *L, Host *h, int arg, const char *what);
+Node *tensor_node_of(lua_State *L, Host *h, int arg, Tensor *t, const char *what); /* it is t */
 
 /* copy.c. Marks by node id say what becomes of a node in the copy. */
 enum { COPY_NO, COPY_NODE, COPY_INPUT };

@@ -38,6 +38,7 @@ struct Guards {
 
 static const char CLASS[] = "sgl.guards";
 
+/* The conditions are owned; the anchor goes with the userdata. */
 static int guards_gc(lua_State *L)
 {
     Guards *g = lua_touserdata(L, 1);
@@ -54,6 +55,8 @@ static int guards_gc(lua_State *L)
 
 static const luaL_Reg GUARDS_META[] = {{"__gc", guards_gc}, {NULL, NULL}};
 
+/* Types and bits of the value at i: of objects the address, which is theirs while they are
+ * anchored. */
 static Value value_at(lua_State *L, int i)
 {
     Value v = {lua_type(L, i), 0};
@@ -106,6 +109,8 @@ static bool place_new(lua_State *L, Guards *g, GuardKind kind, const void *id, V
     return true;
 }
 
+/* A place that is guarded already is not guarded again: the first value read is the one that
+ * counts. */
 void watch_guard_add(lua_State *L, Guards *g, GuardKind kind, int at, const void *id, bool slow)
 {
     int value = lua_gettop(L), key = value - 1;
@@ -166,6 +171,8 @@ static int by_container(const void *a, const void *b)
     return x->value_slot < y->value_slot ? -1 : 1;
 }
 
+/* Its user value anchors containers, keys and values; until the capture is over the registry has
+ * that list too. */
 Guards *watch_guards_new(lua_State *L, Host *h)
 {
     Guards *g = lua_newuserdatauv(L, sizeof *g, 1);
@@ -264,6 +271,7 @@ static void drop_failing(lua_State *L, Guards *g)
 
 void watch_guards_wrote(Guards *g) { g->wrote = true; }
 
+/* Sorted by container, so that each is fetched once a check. */
 void watch_guards_done(lua_State *L, Guards *g, bool settle)
 {
     if (g->fast.n) qsort(g->fast.at, (size_t)g->fast.n, sizeof *g->fast.at, by_container);

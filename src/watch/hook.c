@@ -38,6 +38,7 @@ static void *allocate(void *ud, void *at, size_t old, size_t new)
 
 /* ---- frames */
 
+/* The frame of a CallInfo, which Lua uses again for calls at the same depth. */
 static Frame *frame_new(Watch *w, const void *ci)
 {
     uint64_t i;
@@ -71,6 +72,7 @@ static void frame_forget_tail(Watch *w, const void *ci)
     if (base_map_get(&w->frame_of, (uintptr_t)ci, &i)) w->frames.at[i].tail.file = NULL;
 }
 
+/* Most often it is that of the instruction before; one that was not seen to be entered is new. */
 Frame *watch_hook_frame(lua_State *L, lua_Debug *ar, Watch *w)
 {
     uint64_t i;
@@ -273,6 +275,8 @@ static int code_of(lua_State *L, Watch *w, const void *first)
     return (int)i;
 }
 
+/* Pushes constant i of the running function, from its dump: Lua has no function for that. false:
+ * there is none. */
 bool watch_hook_constant(lua_State *L, lua_Debug *ar, Watch *w, Frame *f, int i)
 {
     if (f->code < 0) {
@@ -305,6 +309,8 @@ bool watch_hook_constant(lua_State *L, lua_Debug *ar, Watch *w, Frame *f, int i)
 
 /* ---- the hook */
 
+/* The hook itself: instructions, calls and returns each go to the file that knows them. Where an
+ * error is on its way, handlers are not watched. */
 static void hook(lua_State *L, lua_Debug *ar)
 {
     Watch *w = watching;
@@ -353,6 +359,8 @@ Watch *watch_new(Host *h)
     return w;
 }
 
+/* Takes the allocator to see objects born, and the hook; what was there before comes back at the
+ * end. */
 void watch_on(lua_State *L, Watch *w, Guards *g, bool once)
 {
     Host *h = w->host;
@@ -379,6 +387,7 @@ bool watch_lost(lua_State *L, const Watch *w)
     return w->on && (lua_gethook(L) != hook || lua_gethookcount(L) != 1);
 }
 
+/* Puts back hook and allocator, here and in coroutines that were given the hook. */
 void watch_off(lua_State *L, Watch *w)
 {
     if (!w || !w->on) return;
@@ -394,6 +403,7 @@ void watch_off(lua_State *L, Watch *w)
 
 bool watch_failed(const Watch *w) { return w->failed; }
 
+/* The maps are as large as the step was. */
 void watch_free(Watch *w)
 {
     if (!w) return;
@@ -427,6 +437,7 @@ static void test_hook(lua_State *L, lua_Debug *ar)
     if (test.n < TEST_MOST) test.seen[test.n++] = watch_hook_instruction(ar);
 }
 
+/* Were the words that the hook saw, in their order, among those that were dumped? */
 static bool test_passes(const Str *dump)
 {
     size_t n, at = 0;

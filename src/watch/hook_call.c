@@ -107,6 +107,7 @@ static void check_format(lua_State *L, lua_Debug *ar, const Watch *w, const char
     }
 }
 
+/* By the row of the function: which of its arguments would need a value that is not known. */
 static void check_unknown(lua_State *L, lua_Debug *ar, const Watch *w, const char *name)
 {
     size_t k = 0, count = sizeof NUMBERS / sizeof *NUMBERS;
@@ -214,6 +215,9 @@ static void check_user_call(lua_State *L, lua_Debug *ar, Watch *w, const Frame *
     }
 }
 
+/* Of the engine's own functions those with a name in the list break, and the tables that others
+ * are given are read. Of Lua's functions the arguments are looked at, then what the list says of
+ * them. */
 void watch_hook_call(lua_State *L, lua_Debug *ar, Watch *w)
 {
     int function = lua_gettop(L);

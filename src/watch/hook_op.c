@@ -68,6 +68,7 @@ static bool refuse_number(const At *at, int number, int other)
     return true;
 }
 
+/* Lua compares identities, unless both have __eq; with nil that is what is meant. */
 static void op_eq(const At *at)
 {
     if (at->f->library) return;
@@ -85,6 +86,7 @@ static void op_eq(const At *at)
     refuse(at, BREAK_EQ, ta ? a : b, ta && tb ? "'==' of two tensors" : "'==' with a tensor");
 }
 
+/* The same with a constant of the function, or a number in the instruction. */
 static void op_eq_constant(const At *at)
 {
     int a = vm_a(at->i) + 1;
@@ -114,6 +116,7 @@ static void check_key(const At *at, int table, int key)
 
 /* ---- reads */
 
+/* In user code a read of an upvalue is guarded; in the library a table there is one of its own. */
 static void op_getupval(const At *at)
 {
     lua_State *L = at->L;
@@ -127,6 +130,7 @@ static void op_getupval(const At *at)
     lua_settop(L, top);
 }
 
+/* A field of an upvalue, as globals are. */
 static void op_gettabup(const At *at)
 {
     lua_State *L = at->L;
@@ -190,6 +194,7 @@ static void op_len(const At *at)
 
 /* ---- writes */
 
+/* What was there before the step must not be written to. */
 static void op_setupval(const At *at)
 {
     lua_State *L = at->L;
@@ -230,6 +235,7 @@ static void refuse_write(const At *at, int table, bool global)
     refuse(at, reason, 0, lua_tostring(L, -1));
 }
 
+/* A write to a field of an upvalue, as to a global. */
 static void op_settabup(const At *at)
 {
     lua_State *L = at->L;
@@ -280,6 +286,8 @@ static void read_event(const At *at, int reg, const char *event)
     watch_event(at->L, at->w, at->f, reg + 1, event);
 }
 
+/* Comes after an arithmetic instruction whose operands are no numbers: Lua is about to ask for the
+ * metamethod. */
 static void op_mmbin(const At *at)
 {
     const char *event = vm_c(at->i) < EVENT_COUNT ? EVENTS[vm_c(at->i)] : NULL;

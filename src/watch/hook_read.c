@@ -88,6 +88,8 @@ static void mark_own(Watch *w, const void *p)
     if (!base_map_set(&w->internal, (uintptr_t)p, 1)) w->failed = true;
 }
 
+/* Marks a table as the library's: one in an upvalue of it, or a plain one in such a table; caches,
+ * which have a mode, hold what is the user's. */
 void watch_own(lua_State *L, Watch *w, int table, int value)
 {
     if (lua_type(L, table) != LUA_TTABLE) return;
@@ -162,6 +164,8 @@ static bool behind(lua_State *L, Watch *w, const Frame *f, bool slow)
 
 enum { MOST_TABLES = 32 };
 
+/* Along __index, as Lua would go: each table on the way is guarded for the key that it has or
+ * lacks. */
 void watch_read(lua_State *L, Watch *w, const Frame *f, int at)
 {
     int key = lua_gettop(L), t = key + 1;
@@ -205,6 +209,7 @@ void watch_length(lua_State *L, Watch *w, const Frame *f, int at)
     lua_settop(L, t - 1);
 }
 
+/* Objects with a version have their metatable for good. */
 void watch_meta(lua_State *L, Watch *w, const Frame *f, int at)
 {
     int top = lua_gettop(L);
@@ -280,6 +285,8 @@ static void guard_entries(lua_State *L, Watch *w, int t, bool slow)
     watch_guard_add(L, w->guards, GUARD_KEYS, t, NULL, slow);
 }
 
+/* How many keys there are, once for each table: with the guards on those that were read, that is
+ * which. */
 void watch_keys(lua_State *L, Watch *w, const Frame *f, int at)
 {
     if (!watch_old(L, w, f, at) || !is_first(w, lua_topointer(L, at), KEYS_COUNTED)) return;
@@ -293,6 +300,7 @@ void watch_keys(lua_State *L, Watch *w, const Frame *f, int at)
     lua_settop(L, t - 1);
 }
 
+/* All entries, and those of the tables that __index leads to. */
 void watch_table(lua_State *L, Watch *w, const Frame *f, int at)
 {
     int t = lua_gettop(L) + 1;
@@ -307,6 +315,8 @@ void watch_table(lua_State *L, Watch *w, const Frame *f, int at)
     lua_settop(L, t - 1);
 }
 
+/* What the engine reads of a table that it is given, with all tables within, no deeper than
+ * anything sensible. */
 void watch_all(lua_State *L, Watch *w, const Frame *f, int at)
 {
     enum { MOST_DEPTH = 16 };
@@ -320,6 +330,7 @@ void watch_all(lua_State *L, Watch *w, const Frame *f, int at)
     lua_settop(L, top);
 }
 
+/* Along __newindex, as Lua would go, to the table that is written to in the end. */
 Break watch_write(lua_State *L, Watch *w, const Frame *f, int at, bool raw)
 {
     int key = lua_gettop(L), t = key + 1;
@@ -362,6 +373,8 @@ static bool new_function(lua_State *L, const Watch *w, int at)
     return fresh;
 }
 
+/* What has an address is looked up by it; the kinds of objects differ in where their memory
+ * begins. */
 bool watch_made(lua_State *L, const Watch *w, int at)
 {
     const char *p = lua_topointer(L, at);

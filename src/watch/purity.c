@@ -157,9 +157,8 @@ static const struct {
     {"read", "a file reader"},
     {"write", "a file writer"},
     {"csv_open", "a file reader"},
-    {"idx", "a file reader"},
-    {"safetensors_load", "a file reader"},
-    {"safetensors_save", "a file writer"},
+    {"load", "a file reader"},
+    {"save", "a file writer"},
     {"history", "sgl.events"},
     {"cache_stats", "sgl.cache.stats"},
     {"cache_clear", "sgl.cache.clear"},
@@ -179,6 +178,7 @@ static void note(lua_State *L, Host *h, uint64_t place)
         bind_raise(L, SGL_ENOMEM, NULL, "out of memory for the list of functions");
 }
 
+/* By the tables of loaded libraries, before user code can have put other functions there. */
 void watch_purity_open(lua_State *L, Host *h)
 {
     int top = lua_gettop(L);
@@ -207,6 +207,7 @@ void watch_know_own(lua_State *L, Host *h)
     }
 }
 
+/* The three lists one behind the other are known by place. */
 Purity watch_purity_of(const Host *h, lua_CFunction f, const char **name)
 {
     uint64_t i;

@@ -24,6 +24,7 @@ static int raw_get(lua_State *L)
     return 1;
 }
 
+/* rawset, to the table behind where there is one, whose version then moves. */
 static int raw_set(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
@@ -103,6 +104,7 @@ static int join_upvalues(lua_State *L)
     return 0;
 }
 
+/* They replace those of the global table and of `debug` in this Lua state. */
 void watch_open_raw(lua_State *L, Host *h)
 {
     static const luaL_Reg DEBUG[] = {{"setmetatable", set_metatable},

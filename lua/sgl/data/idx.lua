@@ -10,7 +10,7 @@ local dataset = require "sgl.data.dataset"
 local function read(path)
   local text, message, code = dataset.read(path)
   if not text then return nil, message, code end
-  return core.idx(text, path)
+  return core.load(text, path, "idx")[1][2]
 end
 
 api.fn(dataset.root, "idx", {

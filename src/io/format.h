@@ -1,0 +1,59 @@
+/* format.h: files of named arrays, and the table of the formats they come in (format.def).
+ *
+ * A format is one file and one row. Reading trusts no byte: on an error nothing is left, and the
+ * message names the file.
+ */
+#ifndef SGL_IO_FORMAT_H
+#define SGL_IO_FORMAT_H
+#include "base/arena.h"
+#include "base/vec.h"
+#include "ir/op.h"
+
+typedef struct FileArray FileArray;
+struct FileArray {
+    const char *name;
+    Dtype dtype;
+    int rank;
+    int64_t dims[OP_MAX_RANK];
+    const void *data;        /* borrowed from the file's bytes; not aligned */
+    size_t bytes;
+    /* Writes the elements in the dtype and the machine's byte order; NULL: `data` is that. */
+    void (*read)(const FileArray *, void *to);
+    int code;                /* for `read` */
+};
+typedef struct FilePair { const char *key, *value; } FilePair;
+typedef struct FileArrays {
+    Arena arena;             /* names, keys, values */
+    VEC(FileArray) arrays;   /* in the order of the file */
+    VEC(FilePair) pairs;     /* metadata */
+} FileArrays;
+
+/* Describes the file in the n bytes, which must outlive *out; `name` is for messages. */
+typedef int (*FormatLoad)(const void *bytes, size_t n, const char *name, FileArrays *out, Err *e);
+/* The file's bytes; *bytes is the caller's (base_mem_free). SGL_EARG: what it cannot hold. */
+typedef int (*FormatSave)(const FileArray *arrays, int n, const FilePair *pairs, int npairs,
+                          char **bytes, size_t *size, Err *e);
+
+typedef struct Format {
+    const char *name, *endings, *doc;
+    FormatLoad load;
+    FormatSave save;         /* NULL: it is only read */
+} Format;
+extern const Format FORMATS[];                       /* ends with a NULL name */
+
+#define READS(name, endings, doc) \
+    int io_##name##_load(const void *bytes, size_t n, const char *file, FileArrays *out, Err *e);
+#define BOTH(name, endings, doc) \
+    READS(name, endings, doc) \
+    int io_##name##_save(const FileArray *arrays, int n, const FilePair *pairs, int npairs, \
+                         char **bytes, size_t *size, Err *e);
+#include "io/format.def"
+#undef READS
+#undef BOTH
+
+const Format *io_format_find(const char *name);      /* NULL: none is called so */
+const Format *io_format_of(const char *path);        /* by its ending, .gz left out; the first */
+/* The array's elements, ready for a tensor: truths are 0 or 1. */
+void io_format_read(const FileArray *a, void *to);
+void io_format_free(FileArrays *f);
+#endif

@@ -149,12 +149,14 @@ static int grad_shared(Node *n, Node *dy, Node **dx)
 
 int ir_grad_reduce_max(Node *n, Node *dy, Node **dx)
 {
-    return ir_attr_int(n, 1) ? grad_first(n, dy, OP_reduce_max, OP_argmax, dx) : grad_shared(n, dy, dx);
+    return ir_attr_int(n, 1) ? grad_first(n, dy, OP_reduce_max, OP_argmax, dx)
+                             : grad_shared(n, dy, dx);
 }
 
 int ir_grad_reduce_min(Node *n, Node *dy, Node **dx)
 {
-    return ir_attr_int(n, 1) ? grad_first(n, dy, OP_reduce_min, OP_argmin, dx) : grad_shared(n, dy, dx);
+    return ir_attr_int(n, 1) ? grad_first(n, dy, OP_reduce_min, OP_argmin, dx)
+                             : grad_shared(n, dy, dx);
 }
 
 NO_GRADIENT(argmax)

@@ -11,12 +11,13 @@
 #include "ir/rebuild.h"
 #include "tensor/trace.h"
 
-void tensor_copy_mark(const Graph *g, const Trace *known, uint8_t *mark)
+void tensor_copy_mark(const Graph *g, const Trace *known, bool history, uint8_t *mark)
 {
     for (int id = g->nodes.n - 1; id >= 0; id--) {
         const Node *n = g->nodes.at[id];
         if (!mark[id]) continue;
-        mark[id] = known && tensor_trace_value(known, n) ? COPY_INPUT : COPY_NODE;
+        bool stops = known && tensor_trace_value(known, n) && (!history || n->op == OP_detach);
+        mark[id] = stops ? COPY_INPUT : COPY_NODE;
         for (int i = 0; mark[id] == COPY_NODE && i < n->nin; i++) mark[n->in[i]->id] = COPY_NODE;
     }
 }

@@ -283,7 +283,7 @@ static Graph *pending_part(const Trace *tr, int n, Node *const *roots, uint8_t *
     Graph *g = ir_graph_new(tr->graph->cx);
     if (!g) return NULL;
     for (int i = 0; i < n; i++) mark[roots[i]->id] = COPY_NODE;
-    tensor_copy_mark(tr->graph, tr, mark);
+    tensor_copy_mark(tr->graph, tr, false, mark);
     int status = tensor_copy(tr->graph, mark, g, made);
     for (int i = 0; i < n && status == SGL_OK; i++) status = ir_output(g, made[roots[i]->id], NULL);
     if (status == SGL_OK) return g;

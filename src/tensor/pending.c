@@ -1,7 +1,7 @@
 /* pending.c: the recorder outside steps: operations wait in one trace until a value is read.
  *
  * Bounds: PENDING_NODES nodes not run are run; a trace is compacted when it doubled and weighs
- *         over its limit; what then still has HISTORY_NODES nodes, or HISTORY_BYTES of values
+ *         over its limit, and run when WAITING_NODES of it then wait; what then still has HISTORY_NODES nodes, or HISTORY_BYTES of values
  *         that nothing else holds, is cut: all its tensors become leaves.
  */
 #include "tensor/break.h"
@@ -9,7 +9,7 @@
 #include "tensor/rng.h"
 #include "tensor/room.h"
 
-enum { PENDING_NODES = 4096, HISTORY_NODES = 1 << 18 };
+enum { PENDING_NODES = 4096, WAITING_NODES = 512, HISTORY_NODES = 1 << 18 };
 static const int64_t HISTORY_BYTES = INT64_C(1) << 31;
 
 /* ---- the trace and its bounds */
@@ -95,6 +95,8 @@ static int tidy(lua_State *L, Recorder *r)
     if (!r->trace || tensor_trace_weight(r->trace) < r->trace->limit) return SGL_OK;
     tensor_pending_compact(h);
     const Trace *tr = r->trace;
+    /* Sums that go on beside what is read would wait, and grow, for ever. */
+    if (tr->waiting > WAITING_NODES && realize_all(h, tr) < 0) return h->cx->err.code;
     bool long_history = tr->graph->nodes.n > HISTORY_NODES || tr->held > HISTORY_BYTES;
     return long_history ? cut(h, tr) : SGL_OK;
 }
@@ -133,6 +135,8 @@ static int assign(lua_State *L, Recorder *r, int arg, Tensor *t, Node *value, bo
         tensor_set(t, dev_storage_ref(known));
         return SGL_OK;
     }
+    bool waits = t->trace && !t->storage;
+    if (waits && tensor_trace_replace(r->trace, t->node) < 0) return r->host->cx->err.code;
     tensor_bind(t, r->trace, value);
     t->id = tensor_id();
     t->leaf = leaf;

@@ -82,7 +82,9 @@ static void part_sort(Job *j)
 }
 
 /* Collects what the handles need. Their values are wanted, and the values of other handles on nodes
- * that will run, but for those that cost nothing to make again: constants. */
+ * that will run, but for those that cost nothing to make again: constants. Values that an assign
+ * replaced are wanted too: what is still pending reads them, and without them would run them again,
+ * and all that was before them. */
 static bool part_collect(Job *j, int n, Tensor *const *list)
 {
     int ids = j->trace->graph->nodes.n;
@@ -106,6 +108,11 @@ static bool part_collect(Job *j, int n, Tensor *const *list)
     for (const Tensor *t = ring->prev; t != ring && !t->storage; t = t->prev) {
         int32_t place = j->place.at[t->node->id];
         if (place && t->node->nin) j->part.at[place - 1].wanted = true;
+    }
+    uint64_t id;
+    for (int i = 0; j->trace->replaced.n && i < j->part.n; i++) {
+        Part *p = &j->part.at[i];
+        p->wanted |= !p->input && base_map_get(&j->trace->replaced, p->node->id, &id);
     }
     return true;
 }

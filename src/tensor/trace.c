@@ -29,6 +29,7 @@ void tensor_trace_end(Trace *tr)
     tensor_trace_forget(tr);
     base_map_free(&tr->leaf);
     base_map_free(&tr->past);
+    base_map_free(&tr->replaced);
     ir_graph_free(tr->graph);
     tr->graph = NULL;
 }
@@ -44,17 +45,41 @@ int tensor_trace_store(Trace *tr, const Node *n, Storage *s)
     return SGL_OK;
 }
 
+int tensor_trace_replace(Trace *tr, const Node *n)
+{
+    if (base_map_set(&tr->replaced, n->id, n->id)) return SGL_OK;
+    return base_fail(tr->graph->cx, SGL_ENOMEM, "out of memory for a value");
+}
+
 int64_t tensor_trace_weight(const Trace *tr)
 {
     return tr->held + (int64_t)tr->graph->nodes.n * NODE_WEIGHT;
 }
 
-/* Is the value of node id worth keeping? Leaves cannot be computed again; a handle or a pending
- * operation reads the others, or, if none does, only gradients could: they compute it again. */
-static bool value_kept(const Trace *tr, int id, const uint8_t *pending)
+/* What a move needs to know of each node: is it copied, and will a pending operation read it? */
+typedef struct Needs {
+    uint8_t *copied, *pending;
+} Needs;
+
+/* Is the value of node id worth keeping? Leaves, and what becomes one, cannot be computed again; a
+ * handle or a pending operation reads the others, or, if none does, only gradients could: they
+ * compute it again. */
+static bool value_kept(const Trace *tr, int id, const Needs *needs)
 {
     const Storage *s = tr->value.at[id];
-    return s && (s->refs > 1 || pending[id] == COPY_INPUT || !tr->graph->nodes.at[id]->nin);
+    return s && (s->refs > 1 || needs->pending[id] == COPY_INPUT ||
+                 needs->copied[id] == COPY_INPUT || !tr->graph->nodes.at[id]->nin);
+}
+
+/* Those that were replaced and still have not run. */
+static bool move_replaced(const Trace *old, Trace *new, Node *const *made)
+{
+    for (uint32_t i = 0; i < old->replaced.cap; i++) {
+        int id = old->replaced.used[i] ? (int)old->replaced.slot[i].key : -1;
+        bool waits = id >= 0 && made[id] && !(id < old->value.n && old->value.at[id]);
+        if (waits && !base_map_set(&new->replaced, made[id]->id, made[id]->id)) return false;
+    }
+    return true;
 }
 
 /* Node ids by tensor, as they are in the copy. */
@@ -89,14 +114,14 @@ static bool move_leaves(const Trace *old, Trace *new, Node *const *made)
 
 /* Moves values, leaves and handles of `old` to their nodes in `new`. All memory that is needed
  * was found before the first handle moves. */
-static int move_all(Trace *old, Trace *new, Node *const *made, const uint8_t *pending)
+static int move_all(Trace *old, Trace *new, Node *const *made, const Needs *needs)
 {
     for (int id = 0; id < old->value.n; id++)
-        if (made[id] && value_kept(old, id, pending) &&
+        if (made[id] && value_kept(old, id, needs) &&
             tensor_trace_store(new, made[id], old->value.at[id]) < 0)
             return SGL_ENOMEM;
     if (!move_nodes(&old->leaf, &new->leaf, made) || !move_nodes(&old->past, &new->past, made) ||
-        !move_leaves(old, new, made))
+        !move_leaves(old, new, made) || !move_replaced(old, new, made))
         return SGL_ENOMEM;
     while (old->handles.next != &old->handles) {
         Tensor *t = old->handles.next;
@@ -115,15 +140,16 @@ static int64_t own_bytes(const Trace *tr)
     return bytes;
 }
 
-/* Marks what the handles need, and beside it what the pending ones among them will read. */
-static void mark_needed(const Trace *tr, uint8_t *needed, uint8_t *pending)
+/* Marks what the handles need, and beside it what the pending ones among them will read. A value
+ * that was assigned is needed as a value alone: no gradient goes behind it. */
+static void mark_needed(const Trace *tr, const Needs *needs)
 {
     for (const Tensor *t = tr->handles.next; t != &tr->handles; t = t->next) {
-        needed[t->node->id] = COPY_NODE;
-        if (!t->storage) pending[t->node->id] = COPY_NODE;
+        needs->copied[t->node->id] = COPY_NODE;
+        if (!t->storage) needs->pending[t->node->id] = COPY_NODE;
     }
-    tensor_copy_mark(tr->graph, NULL, needed);
-    tensor_copy_mark(tr->graph, tr, pending);
+    tensor_copy_mark(tr->graph, tr, true, needs->copied);
+    tensor_copy_mark(tr->graph, tr, false, needs->pending);
 }
 
 /* What handles need is copied; the values worth keeping, leaves and handles move when that is
@@ -131,16 +157,17 @@ static void mark_needed(const Trace *tr, uint8_t *needed, uint8_t *pending)
 bool tensor_trace_move(Trace *old, Trace *new)
 {
     int n = old->graph->nodes.n;
-    uint8_t *needed = base_mem_zero(n + 1, 1), *pending = base_mem_zero(n + 1, 1);
+    Needs needs = {base_mem_zero(n + 1, 1), base_mem_zero(n + 1, 1)};
     Node **made = base_mem_zero(n + 1, sizeof *made);
     bool moved = false;
-    if (needed && pending && made) {
-        mark_needed(old, needed, pending);
-        moved = tensor_copy(old->graph, needed, new->graph, made) == SGL_OK &&
-                move_all(old, new, made, pending) == SGL_OK;
+    if (needs.copied && needs.pending && made) {
+        mark_needed(old, &needs);
+        moved = tensor_copy(old->graph, needs.copied, new->graph, made) == SGL_OK &&
+                move_all(old, new, made, &needs) == SGL_OK;
+        for (int id = 0; id < n; id++) new->waiting += needs.pending[id] == COPY_NODE;
     }
-    base_mem_free(needed);
-    base_mem_free(pending);
+    base_mem_free(needs.copied);
+    base_mem_free(needs.pending);
     base_mem_free(made);
     if (moved) new->fresh = new->graph->nodes.n;
     if (moved) new->held = own_bytes(new);

@@ -22,12 +22,15 @@ struct Trace {
     VEC(Storage *) value;      /* by node id, may be shorter: values known, each a reference */
     Map leaf;                  /* Tensor.id of a leaf: node id of its input */
     Map past;                  /* Tensor.id of a leaf that was assigned: node id of the value */
+    Map replaced;              /* ids of nodes that an assign took a tensor from before they ran:
+                                  what was recorded meanwhile reads them, so they are kept */
     VEC(Leaf) leaves;          /* by number of the input, may be shorter; id 0: no tensor's */
     int origins;               /* leaves that have one */
     Map ids;                   /* node id: address of its TraceIds, where they were asked for */
     int64_t kept;              /* ids in them */
     size_t behind, most_behind; /* bytes of the leaves' origins; above which to prune them */
     int pins;                  /* regions open: the graph must stay */
+    int waiting;               /* nodes not run when the trace was made of an older one */
     int fresh;                 /* number of nodes when something was last computed */
     int64_t held, limit;       /* bytes of values, at most; weight above which to compact */
 };
@@ -44,6 +47,8 @@ int64_t tensor_trace_weight(const Trace *tr);      /* in bytes: of values, and f
 /* The input that stands for t, which is on no trace; a new one at first. NULL: the error is set. */
 Node *tensor_trace_leaf(Trace *tr, const Tensor *t);
 int tensor_trace_store(Trace *tr, const Node *n, Storage *s);           /* refers to s */
+/* The tensor on n, which has no value yet, gets another one. */
+int tensor_trace_replace(Trace *tr, const Node *n);
 /* The leaves' origins forget tensors that are gone, all but `live` (NULL: not known). */
 void tensor_trace_prune(Trace *tr, const Map *live);
 void tensor_trace_forget(Trace *tr);               /* the ids that were asked for */
@@ -69,7 +74,9 @@ Node *tensor_node_of(lua_State *L, Host *h, int arg, Tensor *t, const char *what
 
 /* copy.c. Marks by node id say what becomes of a node in the copy. */
 enum { COPY_NO, COPY_NODE, COPY_INPUT };
-void tensor_copy_mark(const Graph *g, const Trace *known, uint8_t *mark);  /* spreads to inputs */
+/* Spreads marks to inputs: not behind nodes with a value known to the trace (NULL: none), or, for a
+ * history, behind those of them alone through which no gradient goes. */
+void tensor_copy_mark(const Graph *g, const Trace *known, bool history, uint8_t *mark);
 int tensor_copy(const Graph *from, const uint8_t *mark, Graph *to, Node **made);
 Graph *tensor_copy_whole(const Graph *from);       /* outputs and assigns too; NULL: no memory */
 #endif

@@ -1,0 +1,85 @@
+-- long_runs_spec.lua: loops outside sgl.compile go on for ever: each step runs what is new in it, by
+-- programs that were met before, whatever is kept, read or never read. bench/loops.lua times them.
+
+local sgl = require "sgl"
+local core = require "sgl.core"
+
+local nn, optim = sgl.nn, sgl.optim
+
+-- Programs that `count` calls of step compile after `warm` of them.
+local function compiled(warm, count, step)
+  for i = 1, warm do step(i) end
+  collectgarbage()
+  local before = core.cache_stats().misses
+  for i = warm + 1, warm + count do step(i) end
+  return core.cache_stats().misses - before
+end
+
+local function model()
+  sgl.seed(1)
+  return nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 8))
+end
+
+describe("a long run outside steps", function()
+  it("of an optimizer whose loss is read runs the same programs again", function()
+    local m = model()
+    local opt = optim.AdamW(m:parameters(), { lr = 1e-3 })
+    local x = sgl.randn(4, 8):realize()
+    local loss
+    assert.is_true(compiled(20, 200, function()
+      loss = (m(x) ^ 2):mean()
+      opt:minimize(loss)
+      loss:item()
+    end) <= 40)
+    assert.is_true(loss:isfinite():item())
+  end)
+
+  it("gives the numbers of a run that reads everything at once", function()
+    local results = {}
+    for _, eager in ipairs { true, false } do
+      local m = model()
+      local opt = optim.AdamW(m:parameters(), { lr = 1e-2 })
+      sgl.seed(2)
+      local x = sgl.randn(4, 8):realize()
+      for _ = 1, 60 do
+        local loss = (m(x) ^ 2):mean()
+        opt:minimize(loss)
+        loss:item()
+        if eager then
+          core.realize(opt.params)
+          for _, s in ipairs(opt.state) do core.realize { s.m, s.v } end
+        end
+      end
+      results[#results + 1] = m:state_dict()
+    end
+    for _, name in ipairs(results[1]) do
+      assert.is_true(results[1][name]:equal(results[2][name]), name)
+    end
+  end)
+
+  it("keeps averages and sums that nobody reads", function()
+    local w, average, total = sgl.ones(8), sgl.zeros(8), nil
+    assert.is_true(compiled(50, 1500, function()
+      w:assign(w * 0.5 + 0.5)
+      average:assign(average * 0.75 + w * 0.25)
+      local l = (w * 2):sum()
+      l:item()
+      total = total and total + l or l
+    end) <= 40)
+    assert.are.near(1, average:mean():item(), 1e-6)
+    assert.are.equal(1550 * 16.0, total:item())
+  end)
+
+  it("keeps the gradient of what was assigned before it was read", function()
+    local w = sgl.tensor { 1.0, 2.0 }
+    local before = (w * w):sum()
+    w:assign(w * 3)
+    local after = (w * w):sum()
+    w:assign(w + 1)
+    assert.are.equal(45.0, after:item())
+    assert.are.same({ 4.0, 7.0 }, w:tolist())
+    assert.are.equal(5.0, before:item())
+    local loss = (w * w):sum()
+    assert.are.same({ 8.0, 14.0 }, sgl.grad(loss, w):tolist())
+  end)
+end)

@@ -37,7 +37,8 @@ local function report(name, step, make)
     local before = step:info()
     local a, b = calls(step, inputs)
     local after = step:info()
-    numbers = math.min(numbers, (after.bind_ms - before.bind_ms) / (after.bindings - before.bindings))
+    local changes = after.bindings - before.bindings
+    numbers = math.min(numbers, (after.bind_ms - before.bind_ms) / changes)
     changing, staying = math.min(changing, a / #inputs), math.min(staying, b / #inputs)
   end
   print(("%-10s %d program  numbers %7.1f us  a call %8.1f us, with a change %8.1f us"):format(name,

@@ -1481,6 +1481,7 @@ function sgl.Compiled:close() end
 ---@field max_recaptures? integer more than that is an error that says what changed (default 64)
 ---@field inputs? table a sgl.spec for each argument that has symbolic sizes
 ---@field dynamic? boolean a dim becomes symbolic at its second size (default false)
+---@field batch? table the dim that counts samples, by the name of an argument
 
 ---Makes a function one program for each signature of its arguments. It is called once for each to record what it does, and again when a Lua value that it read has changed. Numbers in the arguments are run-time inputs, tensors from outside are state.
 ---@param fn function the step: tensors, numbers and tables of them in and out
@@ -1817,11 +1818,12 @@ function sgl.nn.Module:state_dict() end
 
 ---@class sgl.nn.Module.load_state_dict.Options
 ---@field strict? boolean names must be the same on both sides (default true)
+---@field from? string 'pytorch': lists in the names count from 0
 
 ---Copies values by name into parameters and buffers.
 ---@param dict table name -> tensor, as state_dict or sgl.load gives
 ---@param o? sgl.nn.Module.load_state_dict.Options
----@return self # the module
+---@return self # the module; names that were missing and that were unexpected, as lists
 function sgl.nn.Module:load_state_dict(dict, o) end
 
 ---A new class of modules. The constructor receives the object and then the arguments of the call; fields that are tensors or modules are registered. Define Class:forward(...).

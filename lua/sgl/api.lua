@@ -164,8 +164,18 @@ local function unknown_option(full, opts, key)
     table.concat(names, ", ")))
 end
 
+-- Tables that a function returned behind its result: passed on by f(g(x)), they are no options.
+local extras = setmetatable({}, { __mode = "k" })
+
+--- Marks a further result, such as a file's metadata, as no options table; returns it.
+function api.extra(t)
+  extras[t] = true
+  return t
+end
+
 --- Checks an options table against rows of options and returns a fresh one with the defaults.
 function api.options(full, opts, given)
+  if extras[given] then given = nil end
   local specs, known, result = opts.specs, opts.known, {}
   if not specs then
     specs, known = {}, {}

@@ -28,11 +28,15 @@ local Compiled = {}
 Compiled.__index = Compiled
 Compiled.__name = "sgl.compiled"
 
--- The first result of the last call, if it is a scalar, for the progress bar: in a training step
--- it is the loss. A larger one would be kept alive by it.
-compile.last = nil
+-- The first result of the last call, if it is a scalar, while there are displays of progress: in a
+-- training step it is the loss. A larger one would be kept alive by it.
+compile.last, compile.displays = nil, 0
 
 local function is_scalar(v) return is_tensor(v) and v.ndim == 0 end
+
+local function note_last(v, scalar)
+  if compile.displays > 0 then compile.last = scalar and v or nil end
+end
 
 -- From now on core.call serves calls of these arguments by the entry, if its guards hold.
 local function learn(self, entry, outputs, ...)
@@ -55,7 +59,7 @@ local function run_broken(self, entry, ...)
     captures.keep(self, entry.key, entry)
   end
   if entry.runs == 1 then core.guards_settle(entry.guards) end
-  compile.last = is_scalar(values[1]) and values[1] or nil
+  note_last(values[1], is_scalar(values[1]))
   return table.unpack(values, 1, values.n)
 end
 
@@ -96,14 +100,14 @@ local function call_slowly(self, ...)
   local outputs = entry.program:run(walk.leaves)
   entry.runs = entry.runs + 1
   self.seconds = self.seconds + (clock() - started)
-  compile.last = is_scalar(outputs[1]) and outputs[1] or nil
+  note_last(outputs[1], is_scalar(outputs[1]))
   if self.calls then learn(self, entry, outputs, ...) end
   return results.build(entry.returned, entry.program, outputs, walk.leaves, walk.tables)
 end
 
 -- Makes the results of a capture that core.call ran.
 local function build(entry, tables, leaves, outputs)
-  compile.last = entry.scalar and outputs[1] or nil
+  note_last(outputs[1], entry.scalar)
   return results.build(entry.returned, entry.program, outputs, leaves, tables)
 end
 
@@ -114,7 +118,7 @@ local function finish(self, entry, ...)
   entry.runs = entry.runs + 1
   self.latest = entry
   if not entry.plain then return build(entry, ...) end
-  compile.last = entry.scalar and (...) or nil
+  if compile.displays > 0 then note_last((...), entry.scalar) end
   return ...
 end
 
@@ -206,7 +210,7 @@ api.method(Compiled, "load_state_dict", {
   returns = "the compiled function",
   errors = "no call yet; a missing or unexpected name (strict), a shape or dtype that differs",
 }, function(self, dict, o)
-  names.load(state_dict(self, "load_state_dict"), dict, o.strict, api.describe)
+  names.load(state_dict(self, "load_state_dict"), dict, o.strict, nil, api.describe)
   return self
 end)
 
@@ -263,6 +267,7 @@ api.fn(api.root, "compile", {
       within = { 0, math.huge } },
     { "inputs", "table", nil, "a sgl.spec for each argument that has symbolic sizes" },
     { "dynamic", "boolean", false, "a dim becomes symbolic at its second size" },
+    { "batch", "table", nil, "the dim that counts samples, by the name of an argument" },
   },
   returns = "Compiled: call it as the function",
   errors = "a break, see docs/breaks.md; too many re-captures",
@@ -276,8 +281,8 @@ api.fn(api.root, "compile", {
   local self = setmetatable({
     fn = fn, name = name, entries = {}, order = {}, parameters = {}, changed = {}, broken = {},
     fullgraph = o.fullgraph, strict = o.strict, effects = o.effects,
-    max_recaptures = o.max_recaptures, seconds = 0, broken_seconds = 0, segments = 0,
-    reads = 0,
+    max_recaptures = o.max_recaptures, batch = o.batch or false, seconds = 0, broken_seconds = 0,
+    segments = 0, reads = 0,
     dynamic = dynamic.new(o) or false, calls = core.calls(dynamic.packed(o.inputs), not o.fullgraph),
     latest = false, last_parts = false, last_places = false,
   }, Compiled)

@@ -36,7 +36,7 @@ end
 
 --- A new display; `steps` may be nil.
 function progress.new(label, steps)
-  compile.last = nil
+  compile.last, compile.displays = nil, compile.displays + 1
   local now = core.clock()
   local self = setmetatable({
     label = label, steps = steps, done = 0, rows = 0, start = now,
@@ -94,6 +94,8 @@ function progress:finish()
   self.finished = true
   if self.print and rawequal(print, self.print) then rawset(_G, "print", self.plain) end
   self:draw(true)
+  compile.displays = compile.displays - 1
+  if compile.displays == 0 then compile.last = nil end
 end
 
 progress.__close = progress.finish

@@ -4,34 +4,58 @@
 -- In:    a state dict (names from 1 and name -> tensor), a module, or tables of such: names of
 --        nested tables are joined by dots. Numbers are stored as f64 scalars.
 -- Out:   a file written whole or not at all; a state dict that load_state_dict takes.
--- Holds: names keep their order. A missing file gives nil, message, code.
+-- Holds: nothing of a table is left out; names keep their order. A missing file gives nil, message, code.
 local api = require "sgl.api"
 local core = require "sgl.core"
 
 local raise = core.raise
 
-local function add(list, name, value, path)
-  if core.is_tensor(value) then
-    list[#list + 1] = { name, value }
-  elseif type(value) == "number" then
-    list[#list + 1] = { name, core.full({}, value, "f64") }
-  elseif type(value) == "table" then
-    if type(value.state_dict) == "function" then value = value:state_dict() end
-    local names = {}
-    for i, key in ipairs(value) do names[i] = key end
-    -- Without a list of names the order is that of the alphabet.
-    if type(names[1]) ~= "string" then
-      names = {}
-      for key in pairs(value) do names[#names + 1] = key end
-      table.sort(names, function(a, b) return tostring(a) < tostring(b) end)
-    end
-    for _, key in ipairs(names) do
-      add(list, name == "" and tostring(key) or name .. "." .. tostring(key), value[key], path)
-    end
-  else
+-- The keys of a table of tensors: the names in its list part first, in their order, then the others
+-- in the order of the alphabet.
+local function keys_of(value)
+  local names, listed = {}, {}
+  for i, key in ipairs(value) do
+    if type(key) ~= "string" then break end
+    names[i], listed[key] = key, true
+  end
+  local count, others = #names, {}
+  for key in pairs(value) do
+    local name = math.type(key) == "integer" and key >= 1 and key <= count
+    if not name and not listed[key] then others[#others + 1] = key end
+  end
+  table.sort(others, function(a, b) return tostring(a) < tostring(b) end)
+  return table.move(others, 1, #others, count + 1, names)
+end
+
+-- A name of the file: what the formats can hold.
+local function check_name(name, seen, path)
+  local what = name == "" and "is empty" or not utf8.len(name) and "is not UTF-8"
+    or name:find "%z" and "has a zero byte" or seen[name] and "comes twice"
+  if what then
+    raise("SGL_EARG", ("save: the name %q %s: nobody could read %s"):format(name, what, path),
+      "names are texts; keys of nested tables are joined by dots")
+  end
+  seen[name] = true
+end
+
+local function add(list, name, value, path, seen, above)
+  if core.is_tensor(value) or type(value) == "number" then
+    check_name(name, seen, path)
+    list[#list + 1] = { name, core.is_tensor(value) and value or core.full({}, value, "f64") }
+    return list
+  elseif type(value) ~= "table" then
     raise("SGL_EARG", ("save: '%s' is %s, which %s cannot hold"):format(
       name, api.describe(value), path), "tensors, numbers and tables of them can be saved")
+  elseif above[value] then
+    raise("SGL_EARG", ("save: '%s' is a table that contains itself"):format(name))
   end
+  above[value] = true
+  local dict = type(value.state_dict) == "function" and value:state_dict() or value
+  for _, key in ipairs(keys_of(dict)) do
+    add(list, name == "" and tostring(key) or name .. "." .. tostring(key), dict[key], path, seen,
+      above)
+  end
+  above[value] = nil
   return list
 end
 
@@ -40,9 +64,11 @@ api.fn(api.root, "save", {
   args = { { "state", "table", "a state dict, a module, or tables of them" },
            { "path", "string", "of the file; it is replaced as a whole" } },
   opts = { { "metadata", "table", nil, "strings by name, kept in the file" } },
-  returns = "true, or nil, message, code", errors = "a value that is not a tensor or a number",
+  returns = "true, or nil, message, code",
+  errors = "a value that is not a tensor or a number; a name that is not UTF-8 or comes twice; a "
+    .. "table that contains itself",
 }, function(state, path, o)
-  local list = add({}, "", state, path)
+  local list = add({}, "", state, path, {}, {})
   return core.write(path, core.save(list, o.metadata or {}, path))
 end)
 
@@ -66,5 +92,5 @@ api.fn(api.root, "load", {
       dict[#dict + 1], dict[name] = name, item[2]
     end
   end
-  return dict, metadata
+  return dict, api.extra(metadata)
 end)

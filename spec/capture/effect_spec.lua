@@ -200,3 +200,51 @@ describe("sgl.assert", function()
     assert.are.equal("assert: the condition must be bool, got f32[1]", e.message)
   end)
 end)
+
+describe("effects of several channels", function()
+  local core = require "sgl.core"
+  local TEXT = [[
+graph
+input %0 arg "x" f32[2]
+%1 = const() {value=0, dims=[], dtype=i32} : i32[]
+%2 = print(%1) {text="a1"} : i32[]
+%3 = print(%1, %0) {text="b1 {}"} : i32[]
+%4 = print(%2) {text="a2"} : i32[]
+%5 = print(%3) {text="b2"} : i32[]
+%6 = add(%0, %0) : f32[2]
+output %6 ""
+effect %4
+effect %5 "comm"
+]]
+
+  it("run each, in the order of their chain", function()
+    local lines = lines_of(function() core.parse(TEXT):run { sgl.ones(2) } end)
+    local a, b = {}, {}
+    for _, line in ipairs(lines) do table.insert(line:find "^a" and a or b, line:sub(1, 2)) end
+    assert.are.same({ { "a1", "a2" }, { "b1", "b2" } }, { a, b })
+  end)
+
+  it("are kept by passes, told apart by the hash, and the host's has no name in the text", function()
+    local g = core.parse(TEXT)
+    assert.are.equal(TEXT, g:text())
+    local after = g:pass("simplify"):text()
+    assert.is_truthy(after:find('\neffect %%%d+\neffect %%%d+ "comm"\n'))
+    assert.are_not.equal(g:hash(), core.parse((TEXT:gsub('"comm"', '"other"'))):hash())
+    assert.are.equal(g:hash(), core.parse((TEXT:gsub("(effect %%4\n)(.*)", "%2%1"))):hash())
+  end)
+
+  it("that fail are errors whichever channel they are of", function()
+    local g = core.parse [[
+graph
+input %0 arg "x" bool[]
+%1 = const() {value=0, dims=[], dtype=i32} : i32[]
+%2 = assert(%1, %0) {text="must hold"} : i32[]
+output %0 ""
+effect %2 "comm"
+]]
+    for _, run in ipairs { g.run, g.eval } do
+      run(g, { sgl.tensor(true) })
+      assert.is_truthy(error_of(run, g, { sgl.tensor(false) }).message:find("must hold", 1, true))
+    end
+  end)
+end)

@@ -9,8 +9,8 @@ local WHOLE = [[
 graph
 dim text_batch 8 64 8
 region @1 "loss" in @0 # train.lua:4
-region @2 "soft \"max\"" in @1 # "a file.lua":7
-input %0 arg "x" f32[text_batch, 3]
+region @2 "soft \"max\"" in @1 module "blocks.1.\"a\"" # "a file.lua":7
+input %0 arg "x" f32[text_batch, 3] batch 1
 input %1 state "w\x09\\" f32[3]
 input %2 arg "" i64[2]
 %3 = const() {value=-0.5, dims=[text_batch, 3], dtype=f32} : f32[text_batch, 3] @1 # train.lua:5
@@ -40,6 +40,10 @@ output %14 ""
 output %15 ""
 output %16 "order"
 assign %1 = %10
+loss %14
+loss %13
+grad %10 of %1
+grad %4 of %0
 ]]
 
 describe("the text of a graph", function()
@@ -54,7 +58,8 @@ describe("the text of a graph", function()
     local text = core.parse(WHOLE):text()
     for _, part in ipairs { "dim text_batch 8 64 8", '"soft \\"max\\""', '"a file.lua":7',
       '"w\\x09\\\\"', "text_batch/8", "text_batch+3", "value=-inf", "value=nan",
-      "value=-9007199254740991", "# lib/soft.lua:9", "assign %1 = " } do
+      "value=-9007199254740991", "# lib/soft.lua:9", "assign %1 = ",
+      'in @1 module "blocks.1.\\"a\\"" # ', "3] batch 1\n", "\nloss ", "\ngrad " } do
       assert.is_truthy(text:find(part, 1, true), part .. " is missing in\n" .. text)
     end
   end)
@@ -64,6 +69,33 @@ describe("the text of a graph", function()
     assert.are.equal(hash, core.parse((WHOLE:gsub(" # [^\n]*", ""))):hash())
     assert.are_not.equal(hash, core.parse((WHOLE:gsub("value=%-0.5", "value=0.5"))):hash())
     assert.are_not.equal(hash, core.parse((WHOLE:gsub("descending=1", "descending=0"))):hash())
+  end)
+
+  it("has no other hash where it tells more", function()
+    local plain = WHOLE:gsub(" batch 1\n", "\n"):gsub(' module ".-a\\""', ""):gsub("\nloss %%%d+", "")
+      :gsub("\ngrad [^\n]*", "")
+    local g = core.parse(plain)
+    assert.are.equal(core.parse(WHOLE):hash(), g:hash())
+    for _, word in ipairs { "%] batch %d", "module", "loss %%", "grad %%" } do
+      assert.is_nil(g:text():find(word), word)
+    end
+  end)
+
+  it("tells of losses and gradients only where they are needed", function()
+    local text = core.parse [[
+graph
+input %0 state "w" f32[2]
+%1 = exp(%0) : f32[2]
+%2 = sum(%0) {dims=[1]} : f32[]
+%3 = neg(%0) : f32[2]
+output %3 ""
+loss %2
+grad %1 of %0
+grad %3 of %0
+]]:text()
+    assert.is_nil(text:find("loss", 1, true))
+    assert.are.equal("grad %1 of %0", text:match "grad [^\n]*")
+    assert.is_nil(text:match "grad.*grad")
   end)
 
   it("leaves out nodes that nothing needs", function()
@@ -142,6 +174,31 @@ local BAD = {
   { "a string without an end", 'graph\ninput %0 arg "x f32[2]\n', "has no end" },
   { "an unknown escape", 'graph\ninput %0 arg "\\q" f32[2]\n', "unknown escape" },
   { "a zero byte in a string", 'graph\ninput %0 arg "\\x00" f32[2]\n', "unknown escape" },
+  { "a batch that is no dim", 'graph\ninput %0 arg "x" f32[2] batch 2\n', "line 2, column 32: batch: 'x' has no dim 2" },
+  { "a batch of 0", 'graph\ninput %0 arg "x" f32[2] batch 0\n', "line 2, column 32: dims count from 1" },
+  { "a batch of nothing", 'graph\ninput %0 arg "x" f32[2] batch\n', "line 2" },
+  { "a batch of state", 'graph\ninput %0 state "w" f32[2] batch 1\n', "'w' is state" },
+  { "a batch twice", 'graph\ninput %0 arg "x" f32[2] batch 1 batch 1\n', "line 2" },
+  { "a module without a path", 'graph\nregion @1 "a" in @0 module # a.lua:1\n', "line 2, column 28" },
+  { "a module of a node", HEAD .. '%1 = exp(%0) : f32[2, 3] module "a"\n', "line 3" },
+  { "a path without an end", 'graph\nregion @1 "a" in @0 module "b\n', "has no end" },
+  { "a loss that is no scalar", HEAD .. "loss %0\n", "line 3, column 8: loss: it is not a single float" },
+  { "a loss that is no float", 'graph\ninput %0 arg "x" i32[]\nloss %0\n', "not a single float" },
+  { "a loss that is not there", HEAD .. "loss %7\n", "not defined" },
+  { "a loss and more", 'graph\ninput %0 arg "x" f32[]\nloss %0 %0\n', "line 3" },
+  { "a gradient of another type", HEAD .. "%1 = sum(%0) {dims=[2]} : f32[2]\ngrad %1 of %0\n",
+    "line 4, column 14: grad: a gradient has the type" },
+  { "an effect without a node", HEAD .. "effect\n", "unknown line" },
+  { "an effect that is no i32", HEAD .. "effect %0\n", "line 3, column 10: effect: the node is no effect" },
+  { "a channel without quotes", 'graph\ninput %0 arg "x" i32[]\neffect %0 comm\n', "line 3, column 11" },
+  { "two last effects of a channel", 'graph\ninput %0 arg "x" i32[]\neffect %0 "a"\neffect %0 "a"\n',
+    "line 4, column 14: the channel 'a' has its last effect already" },
+  { "two last effects of the host", 'graph\ninput %0 arg "x" i32[]\neffect %0\neffect %0 "host"\n',
+    "the channel 'host' has its last effect" },
+  { "an effect of two channels", 'graph\ninput %0 arg "x" i32[]\n%1 = print(%0) {text="a"} : i32[]\n'
+    .. '%2 = print(%1) {text="b"} : i32[]\neffect %2 "a"\neffect %1\n', "V16" },
+  { "a gradient of nothing", HEAD .. "grad %0\n", "'of' expected" },
+  { "a gradient of what is not there", HEAD .. "grad %0 of %3\n", "not defined" },
   { "a kind of input that is none", 'graph\ninput %0 weight "x" f32[2]\n', "'arg' expected" },
   { "shapes that do not fit", HEAD .. "%1 = dot(%0, %0) : f32[2, 3]\n", "line 3" },
   { "dtypes that do not fit", HEAD .. "%1 = logical_not(%0) : bool[2, 3]\n", "line 3" },

@@ -5,6 +5,7 @@
  */
 #include "capture/room.h"
 #include "ir/build.h"
+#include "ir/numerics.h"
 
 /* A new input of the block of the type of `like`; NULL with the error set. */
 static Node *block_input(Capture *c, BlockKind kind, Tensor *t, Node *from, const Node *like)
@@ -69,7 +70,7 @@ Node *capture_block_rng(Capture *c)
     if (c->repeats) {
         c->index = block_input(c, BLOCK_INDEX, NULL, NULL, NULL);
         first = c->index ? ir_reshape(c->index, 1, &one) : NULL;
-        first = ir_mul(first, first ? ir_const_like(first, RNG_STEP) : NULL);
+        first = ir_mul(first, first ? ir_const_like(first, IR_RNG_STEP) : NULL);
     }
     Node *state[] = {in, first};
     return first ? ir_concat(2, state, 0) : NULL;

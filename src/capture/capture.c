@@ -11,6 +11,7 @@
 #include "tensor/break.h"
 #include "bind/events.h"
 #include "ir/build.h"
+#include "ir/mark.h"
 
 /* A hook of on_graph_capture may capture in turn: then the backend is capturing already. */
 static void capturing_begin(lua_State *L, Host *h, Capture *c)
@@ -53,7 +54,32 @@ static void take_example(lua_State *L, Host *h, Capture *c)
 }
 
 /* Where the arguments of core.capture stand, and what it pushes. */
-enum { FN = 1, ARGS, NAMES, USER_FN, ONCE, NOTE, DIMS, SETTLE, CALLED, GUARDS, CAPTURE, STATES };
+enum {
+    FN = 1,
+    ARGS,
+    NAMES,
+    USER_FN,
+    ONCE,
+    NOTE,
+    DIMS,
+    SETTLE,
+    CALLED,
+    BATCH,
+    GUARDS,
+    CAPTURE,
+    STATES
+};
+
+/* The dim that counts samples of argument i, where it is said. */
+static int take_batch(lua_State *L, Capture *c, int i, const Node *n)
+{
+    int status = SGL_OK;
+    if (!lua_istable(L, BATCH)) return status;
+    if (lua_rawgeti(L, BATCH, i) == LUA_TNUMBER)
+        status = ir_mark_batch(c->trace.graph, n, lua_tointeger(L, -1) - 1);
+    lua_pop(L, 1);
+    return status;
+}
 
 /* Pushes the stand-in for argument i of the list at 2; the list at `anchors` keeps it, so that
  * nothing made later has its address. */
@@ -78,7 +104,7 @@ static void push_argument(lua_State *L, Host *h, Capture *c, int i, int anchors)
     }
     Tensor *t = tensor_new(L, h);
     Node *n = ir_input(c->trace.graph, INPUT_ARG, name, s.dtype, s.rank, s.dims);
-    if (!n) bind_throw(L, h);
+    if (!n || take_batch(L, c, i, n) < 0) bind_throw(L, h);
     tensor_bind(t, &c->trace, n);
     lua_pushvalue(L, -1);
     lua_rawseti(L, anchors, i);
@@ -144,15 +170,19 @@ static void settle(lua_State *L)
     lua_call(L, 1, 1);
 }
 
-/* The inputs of state get the names that the function at CALLED gives for the list of their
- * tensors. The hook is off: that is no part of the step. */
+/* The inputs of state get the names, and composites the paths of modules, that the function at
+ * CALLED gives for the lists of tensors and of calls. The hook is off: that is no part of the step. */
 static void name_states(lua_State *L, Host *h, const Capture *c)
 {
-    if (lua_isnil(L, CALLED) || !c->states.n) return;
+    if (lua_isnil(L, CALLED)) return;
     lua_pushvalue(L, CALLED);
     lua_pushvalue(L, STATES);
-    lua_call(L, 1, 1);
+    capture_modules(L, c);
+    lua_call(L, 2, 2);
     luaL_checktype(L, -1, LUA_TTABLE);
+    luaL_checktype(L, -2, LUA_TTABLE);
+    capture_modules_named(L, h, c);
+    lua_pop(L, 1);
     for (int i = 0; i < c->states.n; i++) {
         lua_rawgeti(L, -1, i + 1);
         if (ir_input_name(c->trace.graph, c->states.at[i].input, luaL_checkstring(L, -1)) < 0)
@@ -204,19 +234,21 @@ static void record(lua_State *L, Host *h, Capture *c, Guards *g)
     take_outputs(L, h, c);
     take_updates(L, h, c);
     advance_rng(L, h, c);
-    if (c->effect && ir_effect(c->trace.graph, c->effect) < 0) bind_throw(L, h);
+    if (c->effect && ir_effect(c->trace.graph, IR_HOST, c->effect) < 0) bind_throw(L, h);
 }
 
-/* core.capture(fn, args, names?, user_fn?, once?, note?, dims?, settle?, called?) -> program,
- * guards.
+/* core.capture(fn, args, names?, user_fn?, once?, note?, dims?, settle?, called?,
+ * batch?) -> program, guards.
  * user_fn is what fn calls. With `once`, writes to what was there before are accepted; note(guards)
  * is called before fn, so that they are there when fn breaks. dims[i] are the sizes, some
  * symbolic, that argument i has inside. settle(result of fn) returns the list of outputs; without
- * it fn does. called(tensors from outside) returns the list of their names. */
+ * it fn does. called(tensors from outside, calls of modules) returns the lists
+ * of their names and paths.
+ * batch[i] is the dim of argument i that counts samples. */
 static int capture(lua_State *L)
 {
     Host *h = bind_of(L);
-    lua_settop(L, CALLED);
+    lua_settop(L, BATCH);
     SrcPos start = function_start(L, h, USER_FN);
     luaL_checktype(L, FN, LUA_TFUNCTION);
     int nargs = bind_check_list(L, ARGS, "capture: the arguments");

@@ -10,8 +10,10 @@ static void room_close(Host *h, void *state) { (void)h, (void)state; }
 /* The class of programs is in the table too, for methods that Lua adds. */
 void capture_open(lua_State *L, Host *h)
 {
-    static const luaL_Reg *const LISTS[] = {CAPTURE_CAPTURE, CAPTURE_CONTROL, CAPTURE_EFFECT,
-                                            CAPTURE_RESULT, CAPTURE_CALL, CAPTURE_GRAPH_HOOK};
+    static const luaL_Reg *const LISTS[] = {
+        CAPTURE_CAPTURE, CAPTURE_MODULE, CAPTURE_CONTROL,   CAPTURE_EFFECT,
+        CAPTURE_RESULT,  CAPTURE_CALL,   CAPTURE_GRAPH_HOOK,
+    };
     bind_room(L, h, ROOM_CAPTURE, sizeof(CaptureRoom), room_close);
     room_of(h)->recorder = &CAPTURE_RECORDER;
     bind_functions(L, LISTS, sizeof LISTS / sizeof *LISTS);

@@ -100,7 +100,8 @@ static void prog_ready(lua_State *L, Host *h, Prog *p)
 {
     CacheEntry *e = p->dynamic ? capture_dynamic_latest(p->dynamic) : p->entry;
     p->program =
-        e ? tensor_cache_ready(L, h, e, p->dynamic ? capture_dynamic_sizes(p->dynamic) : NULL) : NULL;
+        e ? tensor_cache_ready(L, h, e, p->dynamic ? capture_dynamic_sizes(p->dynamic) : NULL)
+          : NULL;
 }
 
 static Prog *prog_check(lua_State *L)
@@ -576,7 +577,8 @@ static Prog *prog_new(lua_State *L, Host *h, const Capture *c)
     p->out = base_mem_zero(p->nout + 1, sizeof *p->out);
     p->result = base_mem_zero(p->nout + 1, sizeof *p->result);
     p->slot = base_mem_zero(n, sizeof *p->slot);
-    if (!p->slot || !p->state || !p->assigned || !p->updated || !p->wanted || !p->in || !p->out || !p->result)
+    if (!p->slot || !p->state || !p->assigned || !p->updated || !p->wanted || !p->in || !p->out ||
+        !p->result)
         bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
     return p;
 }

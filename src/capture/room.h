@@ -174,7 +174,12 @@ void capture_break_path(lua_State *L, const Host *h, int row, const Node *to);
  * at `inputs`. */
 void capture_graph_told(lua_State *L, Host *h, const Graph *g, int inputs);
 
+/* module_path.c: pushes the list of the calls of modules in a step, { module, number of the call
+ * around it } each; gives regions the paths that the list on the top has by number. */
+void capture_modules(lua_State *L, const Capture *c);
+void capture_modules_named(lua_State *L, Host *h, const Capture *c);
+
 /* What a file adds to sgl.core. */
-extern const luaL_Reg CAPTURE_CAPTURE[], CAPTURE_CONTROL[], CAPTURE_EFFECT[], CAPTURE_RESULT[],
-    CAPTURE_CALL[], CAPTURE_GRAPH_HOOK[];
+extern const luaL_Reg CAPTURE_CAPTURE[], CAPTURE_MODULE[], CAPTURE_CONTROL[], CAPTURE_EFFECT[],
+    CAPTURE_RESULT[], CAPTURE_CALL[], CAPTURE_GRAPH_HOOK[];
 #endif

@@ -20,8 +20,8 @@ static int levels(Blocks blocks)
  * of blocks that wait, beside C. */
 size_t cpu_gemm_workspace(Blocks blocks)
 {
-    size_t b = (size_t)GEMM_K_BLOCK * (GEMM_COLUMNS + GEMM_MOST_PANEL);
-    size_t a = (size_t)GEMM_K_BLOCK * GEMM_MOST_ROWS;
+    size_t b = (size_t)IR_DOT_PIECE * (GEMM_COLUMNS + GEMM_MOST_PANEL);
+    size_t a = (size_t)IR_DOT_PIECE * GEMM_MOST_ROWS;
     size_t waiting = (size_t)levels(blocks) * GEMM_PLANE;
     return (a + b + GEMM_MOST_PANEL + waiting) * sizeof(float);
 }
@@ -33,8 +33,8 @@ static void leaf_f64(const GemmArgs64 *g, int64_t i, int64_t j, int n, int64_t f
                      double *sum)
 {
     for (int l = 0; l < n; l++) sum[l] = -0.0;
-    for (int64_t k0 = from; k0 < to; k0 += GEMM_K_BLOCK) {
-        int64_t end = to - k0 < GEMM_K_BLOCK ? to : k0 + GEMM_K_BLOCK;
+    for (int64_t k0 = from; k0 < to; k0 += IR_DOT_PIECE) {
+        int64_t end = to - k0 < IR_DOT_PIECE ? to : k0 + IR_DOT_PIECE;
         double part[WIDTH] = {0};
         for (int64_t k = k0; k < end; k++) {
             const double x = g->a[i * g->rsa + k * g->csa], *y = g->b + k * g->rsb + j * g->csb;

@@ -2,12 +2,12 @@
  *
  * In:   GemmArgs; a workspace for packed panels of A and B.
  * Out:  kern_gemm_<ISA>.
- * Holds: rule N5. An element of C is summed in pieces of GEMM_K_BLOCK along k, upwards with fused
+ * Holds: rule N5. An element of C is summed in pieces of IR_DOT_PIECE along k, upwards with fused
  *        multiply-add from 0 inside a piece, pieces added upwards. Packing, panels, edges
  *        and the rows done together only move data, so they cannot change a bit.
  * B is cut into panels of two vectors of columns, A into panels of at most GEMM_ROWS rows. A panel
  * is read where it lies when that is contiguous enough and it is not read often.
- * Blocks (ir/blocks.h): a run is a subtree of blocks no longer than GEMM_K_BLOCK, whose results the
+ * Blocks (ir/blocks.h): a run is a subtree of blocks no longer than IR_DOT_PIECE, whose results the
  * micro kernel joins in registers and a small stack; or one piece of a longer block. Results of
  * runs wait in planes: C itself, and beside it a plane for each level of the tree.
  */
@@ -295,7 +295,7 @@ static void multiply_block(const GemmArgs *g, int64_t k, int kc, int64_t j, int 
                            float *work)
 {
     const float *b = g->b + k * g->rsb + j * g->csb;
-    float *pack_room = work + (int64_t)GEMM_K_BLOCK * (GEMM_COLUMNS + PANEL);
+    float *pack_room = work + (int64_t)IR_DOT_PIECE * (GEMM_COLUMNS + PANEL);
     const bool direct = g->csb == 1 && g->m <= 5 * GEMM_ROWS;
     for (int64_t i = 0; i < g->m; i += GEMM_ROW_BLOCK) {
         RowBlock r = {.m = (int)min64(g->m - i, GEMM_ROW_BLOCK),
@@ -349,16 +349,16 @@ static void run_tree(const Tree *t, int64_t lo, int64_t hi, int level, int joins
 {
     const GemmArgs *g = t->g;
     int64_t first = ir_block_start(g->blocks, g->k, lo), end = ir_block_start(g->blocks, g->k, hi);
-    if (end - first <= GEMM_K_BLOCK) {
+    if (end - first <= IR_DOT_PIECE) {
         run_subtree(t, lo, hi, level, joins);
     } else if (hi - lo > 1) {
         run_tree(t, lo, (lo + hi) / 2, level, 0);
         run_tree(t, (lo + hi) / 2, hi, level + 1, joins + 1);
     } else {
-        for (int64_t k = first; k < end; k += GEMM_K_BLOCK) {
+        for (int64_t k = first; k < end; k += IR_DOT_PIECE) {
             Run run = {.level = level + (k > first), .joins = k > first, .leaves = 1};
-            run.leaf[0].kc = (int)min64(end - k, GEMM_K_BLOCK);
-            if (k + GEMM_K_BLOCK >= end) run.joins += joins;
+            run.leaf[0].kc = (int)min64(end - k, IR_DOT_PIECE);
+            if (k + IR_DOT_PIECE >= end) run.joins += joins;
             run_range(t, &run, k, run.leaf[0].kc);
         }
     }
@@ -377,7 +377,7 @@ static void gemm_blocks(const GemmArgs *g, float *work)
 {
     Tree t = {.g = g, .plane[0] = {g->c, g->ldc}, .work = work};
     ir_block_tree(g->blocks.n, &t.joins);
-    if (g->k <= GEMM_K_BLOCK) {
+    if (g->k <= IR_DOT_PIECE) {
         run_tree(&t, 0, g->blocks.n, 0, 0);
         return;
     }
@@ -408,7 +408,7 @@ void ISA_NAME(kern_gemm)(const GemmArgs *g, void *work)
         return;
     }
     for (int64_t j = 0; j < g->n; j += GEMM_COLUMNS)
-        for (int64_t k = 0; k < g->k; k += GEMM_K_BLOCK)
-            multiply_block(g, k, (int)min64(g->k - k, GEMM_K_BLOCK), j,
+        for (int64_t k = 0; k < g->k; k += IR_DOT_PIECE)
+            multiply_block(g, k, (int)min64(g->k - k, IR_DOT_PIECE), j,
                            (int)min64(g->n - j, GEMM_COLUMNS), &(Target){.adds = k > 0}, work);
 }

@@ -68,9 +68,9 @@ static void size_long(TilePlan *p)
     p->pre.points = 1;
     p->pre.width = TILE_LANES;
     p->post.points = max64(min64(p->outer, TILE_LANES), 1);
-    size_leaves(p, p->lanes, KERN_ROW_CHUNK);
+    size_leaves(p, p->lanes, IR_ROW_CHUNK);
     p->chunk_size =
-        p->leaf_blocks > 1 ? 1 : min64(KERN_ROW_CHUNK / max64(p->longest, 1) + 1, p->blocks);
+        p->leaf_blocks > 1 ? 1 : min64(IR_ROW_CHUNK / max64(p->longest, 1) + 1, p->blocks);
     p->pieces = ceil_div(p->blocks, p->chunk_size);
     p->chunks = (int)(p->outer * p->pieces);
     p->split = true;
@@ -82,14 +82,14 @@ static void size_column(TilePlan *p)
 {
     p->pre.width = min64(max64(p->lanes, 1), TILE_LANES);
     int64_t points = p->lanes == p->pre.width ? TILE_LANES / p->pre.width : 1;
-    p->pre.points = max64(min64(min64(points, KERN_COL_BLOCK), p->outer), 1);
+    p->pre.points = max64(min64(min64(points, IR_COLUMN_BLOCK), p->outer), 1);
     p->post.points = 1;
     p->post.width = p->pre.width;
     p->pieces = ceil_div(p->lanes, p->pre.width);
-    size_leaves(p, p->outer, KERN_COL_BLOCK);
-    for (int64_t n = p->leaf_blocks; n > 1; n = ceil_div(n, KERN_COL_BLOCK)) p->levels++;
+    size_leaves(p, p->outer, IR_COLUMN_BLOCK);
+    for (int64_t n = p->leaf_blocks; n > 1; n = ceil_div(n, IR_COLUMN_BLOCK)) p->levels++;
     int64_t work = chunk_elements(p);
-    int64_t block = max64(min64(KERN_COL_BLOCK, p->longest), 1) * p->pre.width;
+    int64_t block = max64(min64(IR_COLUMN_BLOCK, p->longest), 1) * p->pre.width;
     p->chunk_size = p->blocks;
     if (p->blocks > 1 && p->pieces < COLUMN_PIECES && p->outer * p->pre.width >= 2 * work) {
         p->chunk_size = max64(work / block, 1);

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "cpu/tile_plan.h"
 
-enum { LANES_BYTES = KERN_LANES * 8 };
+enum { LANES_BYTES = IR_LANES * 8 };
 
 /* COL: how many results of blocks each level of new blocks holds; level 0 takes elements. */
 typedef int64_t Filled[REDUCE_LEVELS];
@@ -75,7 +75,7 @@ static void take_room(const TileReduce *r, size_t count, size_t *top, size_t *va
 void cpu_tile_accumulators(TilePlan *p)
 {
     const bool column = p->kernel->mode == KERN_COL;
-    size_t count = column ? (size_t)(p->levels + 1 + p->depth) * (size_t)p->pre.width : KERN_LANES;
+    size_t count = column ? (size_t)(p->levels + 1 + p->depth) * (size_t)p->pre.width : IR_LANES;
     p->filled = p->scratch;
     p->scratch += aligned((size_t)p->nreduce * sizeof(Filled));
     size_t results = (size_t)p->blocks * (size_t)(column ? p->lanes : p->outer);
@@ -89,7 +89,7 @@ void cpu_tile_accumulators(TilePlan *p)
 /* One row of n elements that is no longer than a chunk, as a part of one of `longest`. */
 static void reduce_row(const ReduceFns *fns, const void *v, int64_t n, int64_t longest, void *out)
 {
-    if (longest < KERN_LANES) fns->rows(out, v, 1, n);
+    if (longest < IR_LANES) fns->rows(out, v, 1, n);
     else fns->row(out, v, n);
 }
 
@@ -123,7 +123,7 @@ void cpu_reduce_row(Frame *f, const TileInst *t)
     const size_t out_bytes = cpu_reg_bytes(t->reg);
     const char *v = f->at[t->a];
     char *out = f->at[t->dst];
-    if (!r->arg && f->width < KERN_LANES && !r->leaves) {
+    if (!r->arg && f->width < IR_LANES && !r->leaves) {
         r->fold->rows(out, v, f->points, f->width);
         return;
     }
@@ -173,7 +173,7 @@ static void long_tile(Frame *f, const TileInst *t)
     if (r->arg)
         r->best->row(acc_value(f, r, 0), acc_index(f, r, 0), f->at[t->a],
                      (int32_t)f->start[SPAN_LANES], f->width);
-    else if (f->plan->longest < KERN_LANES)
+    else if (f->plan->longest < IR_LANES)
         r->fold->column(acc_value(f, r, 0), f->at[t->a], f->width, 1);
     else r->fold->lanes(acc_value(f, r, 0), f->at[t->a], f->width);
 }
@@ -185,7 +185,7 @@ static void keep_block(const Frame *f, const TileReduce *r, int64_t at, char *pa
     if (r->arg) {
         memcpy(out, acc_value(f, r, 0), acc_bytes(r));
         ((int32_t *)(void *)(partials + r->partial_index))[at] = *acc_index(f, r, 0);
-    } else if (f->plan->longest < KERN_LANES) {
+    } else if (f->plan->longest < IR_LANES) {
         memcpy(out, acc_value(f, r, 0), acc_bytes(r));
     } else {
         r->fold->fold(acc_value(f, r, 0), out);
@@ -196,11 +196,11 @@ static void long_block(Frame *f, int64_t row, int64_t block, char *partials)
 {
     const TilePlan *p = f->plan;
     int64_t first, end;
-    block_range(p, block, p->lanes, KERN_ROW_CHUNK, &first, &end);
+    block_range(p, block, p->lanes, IR_ROW_CHUNK, &first, &end);
     for (int i = 0; i < p->nreduce; i++) {
         const TileReduce *r = &p->reduce[i];
         if (r->arg) r->best->init(acc_value(f, r, 0), acc_index(f, r, 0), (int32_t)first, 1);
-        else r->fold->init(acc_value(f, r, 0), KERN_LANES);
+        else r->fold->init(acc_value(f, r, 0), IR_LANES);
     }
     for (int64_t lane = first; lane < end; lane += p->pre.width)
         cpu_frame_tile(f, row, 1, lane, lane + p->pre.width < end ? p->pre.width : end - lane);
@@ -223,12 +223,12 @@ void cpu_long_run(Frame *f, int chunk, char *partials)
 static void reduce_results(const TileReduce *r, char *v, int64_t n, void *out)
 {
     const size_t bytes = acc_bytes(r);
-    while (n > KERN_ROW_CHUNK) {
+    while (n > IR_ROW_CHUNK) {
         int64_t blocks = 0;
-        for (int64_t first = 0; first < n; first += KERN_ROW_CHUNK, blocks++) {
-            int64_t len = n - first < KERN_ROW_CHUNK ? n - first : KERN_ROW_CHUNK;
+        for (int64_t first = 0; first < n; first += IR_ROW_CHUNK, blocks++) {
+            int64_t len = n - first < IR_ROW_CHUNK ? n - first : IR_ROW_CHUNK;
             _Alignas(64) char acc[LANES_BYTES];
-            r->merge->init(acc, KERN_LANES);
+            r->merge->init(acc, IR_LANES);
             r->merge->lanes(acc, v + (size_t)first * bytes, len);
             r->merge->fold(acc, v + (size_t)blocks * bytes);
         }
@@ -303,7 +303,7 @@ static void push(const Frame *f, const TileReduce *r, Filled filled, int level, 
         r->merge->column(acc, v, 1, f->width);
     }
     filled[level]++;
-    if (level < f->plan->levels && filled[level] == KERN_COL_BLOCK) {
+    if (level < f->plan->levels && filled[level] == IR_COLUMN_BLOCK) {
         filled[level] = 0;
         push(f, r, filled, level + 1, acc, at);
     }
@@ -360,7 +360,7 @@ static void column_block(Frame *f, int64_t block, int64_t lane, int64_t width)
 {
     const TilePlan *p = f->plan;
     int64_t first, end, step = p->pre.points;
-    block_range(p, block, p->outer, KERN_COL_BLOCK, &first, &end);
+    block_range(p, block, p->outer, IR_COLUMN_BLOCK, &first, &end);
     for (int i = 0; i < p->nreduce; i++) {
         const TileReduce *r = &p->reduce[i];
         if (r->arg) r->best->init(acc_value(f, r, 0), acc_index(f, r, 0), (int32_t)first, width);

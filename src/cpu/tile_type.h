@@ -43,7 +43,7 @@
                LOOP3(name, SINGLE, SAME, VECTOR, EACH, sv, value)                              \
                LOOP3(name, VECTOR, EACH, SINGLE, SAME, vs, value)                              \
                LOOP3(name, SINGLE, SAME, SINGLE, SAME, ss, value))
-#define OP(name, family, inputs, fn, attrs, domain, onnx, doc)
+#define OP(name, family, inputs, fn, attrs, domain, layout, kind, onnx, doc)
 #include "ir/op.def"
 #include "ir/op_undef.h"
 
@@ -55,7 +55,7 @@
 #define BINARY(name, types, value, gx, gy, domain, onnx, doc) IF_##types(ROW2(name))
 #define COMPARE(name, types, value, domain, onnx, doc) IF_##types(ROW2(name))
 #define SELECT(name, types, value, domain, onnx, doc) IF_##types(ROW3(name))
-#define OP(name, family, inputs, fn, attrs, domain, onnx, doc)
+#define OP(name, family, inputs, fn, attrs, domain, layout, kind, onnx, doc)
 static const TileRow ISA_PASTE(tile_rows, TYPE)[OP_COUNT] = {
 #include "ir/op.def"
 };

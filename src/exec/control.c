@@ -35,7 +35,7 @@ typedef struct Call {
 struct Calls {
     Ctx *cx;
     const Sizes *sizes; /* borrowed */
-    Device *where; /* the memory that all addresses are in; NULL: the host's */
+    Device *where;      /* the memory that all addresses are in; NULL: the host's */
     bool computes;
     size_t bytes; /* memory of all calls */
     VEC(Block) blocks;
@@ -363,7 +363,8 @@ static int count_effect(const Calls *c, const Call *call, void *const *buffers)
     int32_t token;
     int status = dev_get(c->where, &token, arg(call, 0, buffers), sizeof token);
     token++;
-    return status < 0 ? status : dev_put(c->where, buffers[call_arg(call, 0)], &token, sizeof token);
+    return status < 0 ? status
+                      : dev_put(c->where, buffers[call_arg(call, 0)], &token, sizeof token);
 }
 
 static int run_effect(Calls *c, Call *call, void *const *buffers)

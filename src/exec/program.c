@@ -463,9 +463,8 @@ static int give_step(const Watched *w, int i)
     Program *p = w->p;
     const Step *step = &p->steps.at[i];
     if (exec_interrupted(p->cx, step->node) < 0) return SGL_EINTR;
-    int code = step->kind == STEP_CALL
-                   ? exec_calls_run(p->calls, i, p->buffers)
-                   : p->device->backend->run(p->device, p->state, &w->run, i);
+    int code = step->kind == STEP_CALL ? exec_calls_run(p->calls, i, p->buffers)
+                                       : p->device->backend->run(p->device, p->state, &w->run, i);
     if (code < 0) dev_blame(p->cx, step->node);
     return code;
 }

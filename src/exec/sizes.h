@@ -1,8 +1,8 @@
 /* sizes.h: the numbers in steps and kernels that a run decides, as one table.
  *
  * Lowering leaves expressions where extents, strides, offsets and counts depend on sizes. The table
- * has each such place once, and each expression once; filling it writes plain numbers to the places.
- * A static program has an empty table.
+ * has each such place once, and each expression once; filling it writes plain numbers to them. A
+ * static program has an empty table.
  * Holds: filling allocates nothing. Steps and kernels keep their addresses.
  */
 #ifndef SGL_EXEC_SIZES_H

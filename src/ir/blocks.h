@@ -11,8 +11,7 @@
 #ifndef SGL_IR_BLOCKS_H
 #define SGL_IR_BLOCKS_H
 #include "ir/graph.h"
-
-enum { IR_BLOCKS_MAX = 256, IR_BLOCKS_LEVELS = 9 };    /* so many results on the stack at most */
+#include "ir/numerics.h"
 
 /* Of a node; one block of one unit where it has none. */
 typedef struct Blocks { int64_t n, units; } Blocks;

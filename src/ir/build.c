@@ -27,7 +27,7 @@
         Node *in[] = {x, y, z};                                                                    \
         return x && y && z ? ir_elementwise(x->graph, OP_##name, 3, in) : NULL;                    \
     }
-#define OP(name, family, inputs, fn, attrs, domain, onnx, doc)
+#define OP(name, family, inputs, fn, attrs, domain, layout, kind, onnx, doc)
 #include "ir/op.def"
 #include "ir/op_undef.h"
 

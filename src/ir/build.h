@@ -15,7 +15,7 @@
 #define BINARY(name, types, value, gx, gy, domain, onnx, doc) Node *ir_##name(Node *x, Node *y);
 #define COMPARE(name, types, value, domain, onnx, doc) Node *ir_##name(Node *x, Node *y);
 #define SELECT(name, types, value, domain, onnx, doc) Node *ir_##name(Node *x, Node *y, Node *z);
-#define OP(name, family, inputs, fn, attrs, domain, onnx, doc)
+#define OP(name, family, inputs, fn, attrs, domain, layout, kind, onnx, doc)
 #include "ir/op.def"
 #include "ir/op_undef.h"
 /* Any elementwise op, promoting and broadcasting as above. */

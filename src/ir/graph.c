@@ -7,6 +7,7 @@
  */
 #include <string.h>
 #include "ir/attr.h"
+#include "ir/side.h"
 
 Graph *ir_graph_new(Ctx *cx)
 {
@@ -14,7 +15,7 @@ Graph *ir_graph_new(Ctx *cx)
     if (g) {
         g->cx = cx;
         g->refs = 1;
-        Region whole = {.name = ""};
+        Region whole = {.name = "", .module = ""};
         if (vec_push(&g->regions, whole)) return g;
         base_mem_free(g);
     }
@@ -34,12 +35,16 @@ void ir_graph_free(Graph *g)
         Graph *from = g->from;
         for (int i = 0; i < g->blocks.n; i++) ir_graph_free(g->blocks.at[i]);
         vec_free(&g->blocks);
+        ir_side_free(g->side);
+        vec_free(&g->losses);
+        vec_free(&g->grads);
         base_arena_free(&g->arena);
         base_map_free(&g->index);
         vec_free(&g->nodes);
         vec_free(&g->inputs);
         vec_free(&g->outputs);
         vec_free(&g->assigns);
+        vec_free(&g->effects);
         vec_free(&g->regions);
         base_mem_free(g);
         g = from;
@@ -211,7 +216,7 @@ Node *ir_input(Graph *g, InputKind kind, const char *name, Dtype dtype, int rank
     uint64_t key;
     consed(g, &r, &key);
     Node *n = node_place(g, &r, &s, key);
-    if (n) g->inputs.at[g->inputs.n++] = (GraphInput){n, kept, kind};
+    if (n) g->inputs.at[g->inputs.n++] = (GraphInput){.node = n, .name = kept, .kind = kind};
     return n;
 }
 
@@ -262,20 +267,33 @@ int ir_assign(Graph *g, Node *input, Node *value)
     return vec_push(&g->assigns, a) ? SGL_OK : out_of_memory(g);
 }
 
-int ir_effect(Graph *g, Node *last)
+const GraphEffect *ir_effect_find(const Graph *g, const char *channel)
+{
+    for (int i = 0; i < g->effects.n; i++)
+        if (strcmp(g->effects.at[i].channel, channel) == 0) return &g->effects.at[i];
+    return NULL;
+}
+
+int ir_effect(Graph *g, const char *channel, Node *last)
 {
     if (!last) return g->cx->err.code;
     if (last->dtype != DT_i32 || last->rank)
         return base_fail(g->cx, SGL_EARG, "effect: the node is no effect");
-    g->effect = last;
-    return SGL_OK;
+    GraphEffect effect = {name_kept(g, channel), last};
+    const GraphEffect *old = ir_effect_find(g, channel);
+    if (!effect.channel) return SGL_ENOMEM;
+    if (old) g->effects.at[old - g->effects.at] = effect;
+    return old || vec_push(&g->effects, effect) ? SGL_OK : out_of_memory(g);
 }
 
 uint32_t ir_region_begin(Graph *g, const char *name, int nin, Node *const *in)
 {
     for (int i = 0; i < nin; i++)
         if (!in[i]) return 0;
-    Region r = {.name = name_kept(g, name), .parent = g->region, .src = g->src};
+    Region r = {.name = name_kept(g, name),
+                .module = g->module ? g->module : "",
+                .parent = g->region,
+                .src = g->src};
     uint32_t made = (uint32_t)g->regions.n;
     if (!r.name) return 0;
     if (!vec_push(&g->regions, r)) {

@@ -31,20 +31,33 @@ struct Node {
 };
 
 typedef enum InputKind { INPUT_ARG, INPUT_STATE } InputKind;
-typedef struct GraphInput { Node *node; const char *name; InputKind kind; } GraphInput;
+typedef struct GraphInput {
+    Node *node;
+    const char *name;
+    InputKind kind;
+    int batch;               /* the dim that counts samples, from 1; 0: unknown (mark.h) */
+} GraphInput;
 typedef struct GraphOutput { Node *node; const char *name; } GraphOutput;
+/* The last effect of a channel, whose chain runs like an output. Effects of one channel happen in
+ * the order of their chain; those of two are not ordered. */
+typedef struct GraphEffect { const char *channel; Node *last; } GraphEffect;
+#define IR_HOST "host"       /* the channel of prints and asserts */
+typedef struct GraphGrad { Node *value, *of; } GraphGrad;     /* a gradient, and of what */
 typedef struct GraphAssign { int input; Node *value; } GraphAssign;  /* set at the end of a run */
 
 /* A composite: a named region around primitives, for exporters, hand kernels and pictures.
  * Regions[0] is the whole graph. */
 typedef struct Region {
     const char *name;
+    const char *module;      /* path of the module that it was made in (mark.h); "": none */
     uint32_t parent;
     Src src;
     int nin;
     Node **in;               /* what it was called on */
     Node *out;               /* what it returned; NULL while open */
 } Region;
+
+typedef struct Side Side;
 
 struct Graph {
     Ctx *cx;                 /* borrowed */
@@ -55,10 +68,14 @@ struct Graph {
     VEC(GraphAssign) assigns;
     VEC(Region) regions;
     VEC(Graph *) blocks;     /* graphs that control nodes run (control.h); references */
-    Node *effect;            /* the last effect, whose chain runs like an output; or NULL */
+    VEC(Node *) losses;      /* mark.h */
+    VEC(GraphGrad) grads;
+    Side *side;              /* notes about nodes (side.h); NULL: none */
+    VEC(GraphEffect) effects; /* one of each channel that has any */
     Map index;               /* hash-consing */
     Src src;                 /* given to new nodes */
     uint32_t region;         /* given to new nodes */
+    const char *module;      /* given to new regions; NULL: none */
     const Node *origin;      /* given to new nodes */
     Graph *from;             /* the graph one level up, where origins point; owned, may be NULL */
     bool bound;              /* made of a symbolic graph, for one combination of its sizes */
@@ -85,7 +102,9 @@ Node *ir_input(Graph *g, InputKind kind, const char *name, Dtype dtype, int rank
 int ir_input_name(Graph *g, const Node *input, const char *name);
 int ir_output(Graph *g, Node *n, const char *name);
 int ir_assign(Graph *g, Node *input, Node *value);     /* last one wins; same dtype and dims */
-int ir_effect(Graph *g, Node *last);                   /* i32[]; NULL is refused */
+/* The last effect of a channel; i32[]; NULL is refused. */
+int ir_effect(Graph *g, const char *channel, Node *last);
+const GraphEffect *ir_effect_find(const Graph *g, const char *channel);  /* NULL: none */
 uint32_t ir_region_begin(Graph *g, const char *name, int nin, Node *const *in);
 void ir_region_end(Graph *g, uint32_t region, Node *out);
 /* Fills a region whose nodes were not yet there when it began. */

@@ -95,7 +95,10 @@ uint64_t ir_graph_hash(const Graph *g)
     for (int i = 0; i < g->outputs.n; i++) h = mix(h, by_id[g->outputs.at[i].node->id]);
     for (int i = 0; i < g->assigns.n; i++) /* a sum: their order means nothing */
         assigns += mix((uint64_t)g->assigns.at[i].input, by_id[g->assigns.at[i].value->id]);
-    if (g->effect) assigns += by_id[g->effect->id];
+    for (int i = 0; i < g->effects.n; i++) {
+        const GraphEffect *e = &g->effects.at[i];
+        assigns += base_hash(by_id[e->last->id], e->channel, strlen(e->channel));
+    }
     base_mem_free(by_id);
     return mix(h, assigns);
 }

@@ -3,19 +3,24 @@
 #include <string.h>
 #include "ir/op.h"
 
+#define ELEMENTWISE LAYOUT_same, FACTOR_keep
+
 const OpInfo OPS[OP_COUNT] = {
 #define UNARY(name, types, value, grad, domain, onnx, doc)                                         \
-    {#name, FAM_unary, 1, CLASS_##types, #value, "", !NO_GRAD(#grad), DOM_##domain, onnx, doc},
+    {#name,           FAM_unary,    1,           CLASS_##types, #value, "",                        \
+     !NO_GRAD(#grad), DOM_##domain, ELEMENTWISE, onnx,          doc},
 #define TEST(name, types, value, domain, onnx, doc)                                                \
-    {#name, FAM_test, 1, CLASS_##types, #value, "", false, DOM_##domain, onnx, doc},
+    {#name, FAM_test, 1, CLASS_##types, #value, "", false, DOM_##domain, ELEMENTWISE, onnx, doc},
 #define BINARY(name, types, value, gx, gy, domain, onnx, doc)                                      \
-    {#name, FAM_binary, 2, CLASS_##types, #value, "", !NO_GRAD(#gx), DOM_##domain, onnx, doc},
+    {#name,         FAM_binary,   2,           CLASS_##types, #value, "",                          \
+     !NO_GRAD(#gx), DOM_##domain, ELEMENTWISE, onnx,          doc},
 #define COMPARE(name, types, value, domain, onnx, doc)                                             \
-    {#name, FAM_compare, 2, CLASS_##types, #value, "", false, DOM_##domain, onnx, doc},
+    {#name, FAM_compare, 2, CLASS_##types, #value, "", false, DOM_##domain, ELEMENTWISE, onnx, doc},
 #define SELECT(name, types, value, domain, onnx, doc)                                              \
-    {#name, FAM_select, 3, CLASS_##types, #value, "", true, DOM_##domain, onnx, doc},
-#define OP(name, family, inputs, fn, attrs, domain, onnx, doc)                                     \
-    {#name, FAM_##family, inputs, CLASS_ANY, NULL, attrs, true, DOM_##domain, onnx, doc},
+    {#name, FAM_select, 3, CLASS_##types, #value, "", true, DOM_##domain, ELEMENTWISE, onnx, doc},
+#define OP(name, family, inputs, fn, attrs, domain, layout, kind, onnx, doc)                       \
+    {#name, FAM_##family, inputs,          CLASS_ANY,     NULL, attrs,                             \
+     true,  DOM_##domain, LAYOUT_##layout, FACTOR_##kind, onnx, doc},
 #include "ir/op.def"
 #include "ir/op_undef.h"
 };

@@ -17,7 +17,7 @@ typedef enum Op {
 #define BINARY(name, types, value, gx, gy, domain, onnx, doc) OP_##name,
 #define COMPARE(name, types, value, domain, onnx, doc) OP_##name,
 #define SELECT(name, types, value, domain, onnx, doc) OP_##name,
-#define OP(name, family, inputs, fn, attrs, domain, onnx, doc) OP_##name,
+#define OP(name, family, inputs, fn, attrs, domain, layout, kind, onnx, doc) OP_##name,
 #include "ir/op.def"
 #include "ir/op_undef.h"
     OP_COUNT
@@ -33,6 +33,20 @@ typedef enum Domain {
     DOM_NONE, DOM_REAL, DOM_NONZERO, DOM_POSITIVE, DOM_UNIT, DOM_BROKEN, DOM_APART, DOM_SMALLINT,
     DOM_ANYTHING, DOM_INDEX, DOM_RNGSTATE
 } Domain;
+
+/* Which dims are cut into shards together: factor.h. */
+typedef enum FactorLayout {
+    LAYOUT_same, LAYOUT_fresh, LAYOUT_grow, LAYOUT_groups, LAYOUT_permute, LAYOUT_touch,
+    LAYOUT_less, LAYOUT_dot, LAYOUT_gather, LAYOUT_scatter, LAYOUT_blocks, LAYOUT_whole
+} FactorLayout;
+typedef enum FactorKind {
+    FACTOR_keep,             /* passes through */
+    FACTOR_new,              /* in the result only */
+    FACTOR_fix,              /* must be whole */
+    FACTOR_sum, FACTOR_prod, FACTOR_max, FACTOR_min,   /* gone: the result is partial */
+    FACTOR_pick,             /* gathered: the owner gives the row, the others -0 */
+    FACTOR_own               /* scattered: a shard adds the rows it has */
+} FactorKind;
 
 typedef struct Node Node;
 typedef struct Graph Graph;
@@ -59,6 +73,8 @@ typedef struct OpInfo {
     const char *attrs;     /* schema */
     bool flows;            /* a gradient flows through it, to some input */
     Domain domain;
+    FactorLayout layout;
+    FactorKind kind;       /* of the dims that the op treats in a special way */
     const char *onnx, *doc;
 } OpInfo;
 

@@ -58,7 +58,7 @@ static int refuse(Ctx *cx, Op op, const char *what)
 static const Graph *block_at(Ctx *cx, Op op, const Node *in, int64_t number, int n)
 {
     const Graph *g = in->graph, *block = number < g->blocks.n ? g->blocks.at[number] : NULL;
-    if (block && block->inputs.n == n && !block->assigns.n && !block->effect) return block;
+    if (block && block->inputs.n == n && !block->assigns.n && !block->effects.n) return block;
     refuse(cx, op, block ? "the block does not take these inputs" : "there is no such block");
     return NULL;
 }

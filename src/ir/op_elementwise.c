@@ -96,7 +96,7 @@ static int64_t whole_abs(int64_t x) { return x < 0 ? -x : x; }
 #define BINARY(name, types, value, gx, gy, domain, onnx, doc) REAL_##types(name, value)
 #define COMPARE(name, types, value, domain, onnx, doc) REAL_##types(name, value)
 #define SELECT(name, types, value, domain, onnx, doc) REAL_##types(name, value)
-#define OP(name, family, inputs, fn, attrs, domain, onnx, doc)
+#define OP(name, family, inputs, fn, attrs, domain, layout, kind, onnx, doc)
 #include "ir/op.def"
 #include "ir/op_undef.h"
 
@@ -113,7 +113,7 @@ static int64_t whole_abs(int64_t x) { return x < 0 ? -x : x; }
 #define BINARY(name, types, value, gx, gy, domain, onnx, doc) WHOLE_##types(name, value)
 #define COMPARE(name, types, value, domain, onnx, doc) WHOLE_##types(name, value)
 #define SELECT(name, types, value, domain, onnx, doc) WHOLE_##types(name, value)
-#define OP(name, family, inputs, fn, attrs, domain, onnx, doc)
+#define OP(name, family, inputs, fn, attrs, domain, layout, kind, onnx, doc)
 #include "ir/op.def"
 #include "ir/op_undef.h"
 
@@ -143,7 +143,7 @@ static const Row ROWS[OP_COUNT] = {
 #define BINARY(name, types, value, gx, gy, domain, onnx, doc) [OP_##name] = ROW_##types(name),
 #define COMPARE(name, types, value, domain, onnx, doc) [OP_##name] = ROW_##types(name),
 #define SELECT(name, types, value, domain, onnx, doc) [OP_##name] = ROW_##types(name),
-#define OP(name, family, inputs, fn, attrs, domain, onnx, doc)
+#define OP(name, family, inputs, fn, attrs, domain, layout, kind, onnx, doc)
 #include "ir/op.def"
 #include "ir/op_undef.h"
 };

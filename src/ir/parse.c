@@ -10,6 +10,7 @@
 #include "ir/attr.h"
 #include "ir/control.h"
 #include "ir/dim_table.h"
+#include "ir/mark.h"
 #include "ir/scan.h"
 #include "ir/text.h"
 #include "ir/verify.h"
@@ -277,10 +278,13 @@ static bool parse_input(Parser *p)
     if (!ir_scan_need(&p->s, "%") || !ir_scan_int(&p->s, &number)) return false;
     InputKind kind = ir_scan_take(&p->s, "state") ? INPUT_STATE : INPUT_ARG;
     if (kind == INPUT_ARG && !ir_scan_need(&p->s, "arg")) return false;
-    bool ok = ir_scan_quoted(&p->s, &name) && read_type(p, &type) && read_place(p);
+    int64_t batch = -1;
+    bool ok = ir_scan_quoted(&p->s, &name) && read_type(p, &type) &&
+              (!ir_scan_take(&p->s, "batch ") || item_axis(p, &batch)) && read_place(p);
     Node *n = ok ? ir_input(p->g, kind, name.at, type.dtype, type.rank, type.dims) : NULL;
     base_str_free(&name);
-    if (!n) return ir_scan_fail(&p->s, "no input");
+    if (!n || (batch >= 0 && ir_mark_batch(p->g, n, batch) < 0))
+        return ir_scan_fail(&p->s, "no input");
     return define(p, &p->node, number, n->id);
 }
 
@@ -301,6 +305,16 @@ static bool parse_dim(Parser *p)
     return base_map_set(&p->dim, key, at) || no_memory(p);
 }
 
+/* module "blocks.1.attention": of the region that begins next. */
+static bool read_module(Parser *p)
+{
+    Str path = {0};
+    if (!ir_scan_take(&p->s, "module ")) return ir_mark_module(p->g, NULL) == SGL_OK;
+    bool ok = ir_scan_quoted(&p->s, &path) && ir_mark_module(p->g, path.at) == SGL_OK;
+    base_str_free(&path);
+    return ok;
+}
+
 static bool parse_region(Parser *p)
 {
     int64_t number;
@@ -309,7 +323,7 @@ static bool parse_region(Parser *p)
     uint32_t made = 0;
     if (!ir_scan_need(&p->s, "@") || !ir_scan_int(&p->s, &number)) return false;
     if (ir_scan_quoted(&p->s, &name) && ir_scan_need(&p->s, "in") &&
-        read_number(p, "@", &p->region, &parent) && read_source(p)) {
+        read_number(p, "@", &p->region, &parent) && read_module(p) && read_source(p)) {
         p->g->region = (uint32_t)parent;
         made = ir_region_begin(p->g, name.at, 0, NULL);
     }
@@ -346,10 +360,33 @@ static bool parse_assign(Parser *p)
     return ir_assign(p->g, input, value) == SGL_OK || ir_scan_fail(&p->s, "no assign");
 }
 
+/* effect %4, effect %7 "comm" */
 static bool parse_effect(Parser *p)
 {
     Node *n;
-    return read_ref(p, &n) && (ir_effect(p->g, n) == SGL_OK || ir_scan_fail(&p->s, "no effect"));
+    Str channel = {0};
+    bool ok = read_ref(p, &n);
+    if (ok && ir_scan_end(&p->s)) base_str_put(&channel, IR_HOST);
+    else ok = ok && ir_scan_quoted(&p->s, &channel);
+    const char *name = channel.at ? channel.at : "";
+    if (ok && ir_effect_find(p->g, name))
+        ok = ir_scan_fail(&p->s, "the channel '%s' has its last effect already", name);
+    ok = ok && (ir_effect(p->g, name, n) == SGL_OK || ir_scan_fail(&p->s, "no effect"));
+    base_str_free(&channel);
+    return ok;
+}
+
+static bool parse_loss(Parser *p)
+{
+    Node *n;
+    return read_ref(p, &n) && (ir_mark_loss(p->g, n) == SGL_OK || ir_scan_fail(&p->s, "no loss"));
+}
+
+static bool parse_grad(Parser *p)
+{
+    Node *value, *of;
+    if (!read_ref(p, &value) || !ir_scan_need(&p->s, "of") || !read_ref(p, &of)) return false;
+    return ir_mark_grad(p->g, value, of) == SGL_OK || ir_scan_fail(&p->s, "no gradient");
 }
 
 static bool parse_lines(Parser *p);
@@ -387,6 +424,7 @@ static const struct {
     {"%", parse_node},         {"input ", parse_input},   {"dim ", parse_dim},
     {"region ", parse_region}, {"call ", parse_call},     {"output ", parse_output},
     {"assign ", parse_assign}, {"effect ", parse_effect}, {"block ", parse_block},
+    {"loss ", parse_loss},     {"grad ", parse_grad},
 };
 
 static bool parse_line(Parser *p)

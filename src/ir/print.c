@@ -19,7 +19,8 @@ static void mark_regions(const Graph *g, Live *l)
 bool ir_live_find(const Graph *g, Live *out)
 {
     int n = 0;
-    Node **roots = base_mem_alloc((g->inputs.n + g->outputs.n + g->assigns.n + 2) * sizeof *roots);
+    size_t most = (size_t)(g->inputs.n + g->outputs.n + g->assigns.n + g->effects.n + 1);
+    Node **roots = base_mem_alloc(most * sizeof *roots);
     out->node = base_mem_zero(g->nodes.n + 1, 1);
     out->region = base_mem_zero(g->regions.n, 1);
     bool ok = roots && out->node && out->region;
@@ -27,7 +28,7 @@ bool ir_live_find(const Graph *g, Live *out)
         for (int i = 0; i < g->inputs.n; i++) roots[n++] = g->inputs.at[i].node;
         for (int i = 0; i < g->outputs.n; i++) roots[n++] = g->outputs.at[i].node;
         for (int i = 0; i < g->assigns.n; i++) roots[n++] = g->assigns.at[i].value;
-        if (g->effect) roots[n++] = g->effect;
+        for (int i = 0; i < g->effects.n; i++) roots[n++] = g->effects.at[i].last;
         ir_reachable(g, n, roots, out->node);
         mark_regions(g, out);
     } else {

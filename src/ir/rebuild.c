@@ -5,8 +5,10 @@
 #include <string.h>
 #include "ir/attr.h"
 #include "ir/control.h"
+#include "ir/mark.h"
 #include "ir/print.h"
 #include "ir/rebuild.h"
+#include "ir/side.h"
 
 static int out_of_memory(const Rebuild *rb)
 {
@@ -96,6 +98,7 @@ static int begin_regions(Rebuild *rb)
         if (!stays(rb, r)) continue;
         to->src = old->src;
         to->region = rb->region[old->parent];
+        to->module = old->module;
         rb->region[r] = ir_region_begin(to, old->name, 0, NULL);
         if (!rb->region[r]) return failure(rb);
     }
@@ -124,6 +127,7 @@ static int rebuild(Rebuild *rb, bool inputs_first)
     Graph *to = rb->to;
     Src src = to->src;
     uint32_t region = to->region;
+    const char *module = to->module;
     const Node *origin = to->origin;
     Node **in = base_mem_alloc((size_t)most_inputs(rb->from) * sizeof *in);
     rb->made = base_mem_zero((size_t)rb->from->nodes.n + 1, sizeof *rb->made);
@@ -134,6 +138,7 @@ static int rebuild(Rebuild *rb, bool inputs_first)
     if (status == SGL_OK) status = fill_regions(rb, in);
     to->src = src;
     to->region = region;
+    to->module = module;
     to->origin = origin;
     base_mem_free(in);
     return status;
@@ -164,8 +169,12 @@ static int make_ends(const Rebuild *rb)
         Node *input = rb->made[from->inputs.at[a->input].node->id];
         status = ir_assign(rb->to, input, rb->made[a->value->id]);
     }
-    if (from->effect && status == SGL_OK) status = ir_effect(rb->to, rb->made[from->effect->id]);
-    return status;
+    for (int i = 0; i < from->effects.n && status == SGL_OK; i++) {
+        const GraphEffect *e = &from->effects.at[i];
+        status = ir_effect(rb->to, e->channel, rb->made[e->last->id]);
+    }
+    if (status == SGL_OK) status = ir_marks_carry(rb->to, from, rb->made);
+    return status == SGL_OK ? ir_side_carry(rb->to, from, rb->made) : status;
 }
 
 Graph *ir_rebuild_graph(Rebuild *rb)

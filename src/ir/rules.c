@@ -35,7 +35,7 @@ static int grad_status(const Node *n, const Node *made)
 #define TEST(name, types, value, domain, onnx, doc)
 #define COMPARE(name, types, value, domain, onnx, doc)
 #define SELECT(name, types, value, domain, onnx, doc)
-#define OP(name, family, inputs, fn, attrs, domain, onnx, doc)
+#define OP(name, family, inputs, fn, attrs, domain, layout, kind, onnx, doc)
 #include "ir/op.def"
 #include "ir/op_undef.h"
 
@@ -100,7 +100,7 @@ static const OpRules RULES[OP_COUNT] = {
 #define COMPARE(name, types, value, domain, onnx, doc) {shape_truth, NULL, ir_eval_elementwise},
 #define SELECT(name, types, value, domain, onnx, doc)                                              \
     {shape_select, grad_select, ir_eval_elementwise},
-#define OP(name, family, inputs, fn, attrs, domain, onnx, doc)                                     \
+#define OP(name, family, inputs, fn, attrs, domain, layout, kind, onnx, doc)                       \
     {ir_shape_##fn, ir_grad_##fn, ir_eval_##fn},
 #include "ir/op.def"
 #include "ir/op_undef.h"

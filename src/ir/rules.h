@@ -14,7 +14,7 @@
 #define BINARY(name, types, value, gx, gy, domain, onnx, doc)
 #define COMPARE(name, types, value, domain, onnx, doc)
 #define SELECT(name, types, value, domain, onnx, doc)
-#define OP(name, family, inputs, fn, attrs, domain, onnx, doc)                                \
+#define OP(name, family, inputs, fn, attrs, domain, layout, kind, onnx, doc)                  \
     int ir_shape_##fn(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr,          \
                       Shape *out);                                                            \
     int ir_grad_##fn(Node *n, Node *dy, Node **dx);                                           \

@@ -238,7 +238,7 @@ static void mark_ends(Show *s)
 {
     for (int i = 0; i < s->g->outputs.n; i++) s->ends[s->g->outputs.at[i].node->id] = 1;
     for (int i = 0; i < s->g->assigns.n; i++) s->ends[s->g->assigns.at[i].value->id] = 1;
-    if (s->g->effect) s->ends[s->g->effect->id] = 1;
+    for (int i = 0; i < s->g->effects.n; i++) s->ends[s->g->effects.at[i].last->id] = 1;
 }
 
 static void show(const Graph *g, const char *name, int kernels, int indent, Str *out)

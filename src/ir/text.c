@@ -7,13 +7,16 @@
  *     input %0 arg "" f32[3]                      with numbers of its own
  *     output %0 ""
  *   end
- *   region @1 "gelu" in @0 # train.lua:4          composites; @0 is the graph
- *   input %0 arg "x" f32[batch, 3] @1 # …         kind, name, type, region unless @0
+ *   region @1 "gelu" in @0 module "1.act" # …     composites; @0 is the graph; the module's path
+ *   input %0 arg "x" f32[batch, 3] batch 1 @1 # … kind, name, type, samples, region unless @0
  *   %3 = sum(%2) {dims=[2]} : f32[2] @1 # …       nodes in topological order
  *   call @1(%0) = %3                              what a region was called on and gave
  *   output %3 "loss"
  *   assign %1 = %3
  *   effect %4                                     the last print or assert
+ *   effect %7 "comm"                              the last effect of another channel
+ *   loss %5                                       where forward ends
+ *   grad %6 of %1                                 which value is whose gradient
  * Holds: nodes that nothing needs are left out, and numbers count what is there, so the text
  *        depends on the meaning and not on how the graph came about; parsing it and printing
  *        again gives the same text.
@@ -141,6 +144,10 @@ static void put_regions(const Printer *p)
         base_str_fmt(p->out, "@%u ", p->region[i]);
         ir_print_quoted(r->name, p->out);
         base_str_fmt(p->out, " in @%u", p->region[r->parent]);
+        if (*r->module) {
+            base_str_put(p->out, " module ");
+            ir_print_quoted(r->module, p->out);
+        }
         put_source(p, r->src);
         base_str_put(p->out, "\n");
     }
@@ -156,6 +163,7 @@ static void put_inputs(const Printer *p)
         ir_print_quoted(in->name, p->out);
         base_str_put(p->out, " ");
         ir_type_text(in->node, p->out);
+        if (in->batch) base_str_fmt(p->out, " batch %d", in->batch);
         put_place(p, in->node);
     }
 }
@@ -174,6 +182,38 @@ static void put_nodes(const Printer *p)
         base_str_put(p->out, " : ");
         ir_type_text(n, p->out);
         put_place(p, n);
+    }
+}
+
+static void put_effects(const Printer *p)
+{
+    for (int i = 0; i < p->g->effects.n; i++) {
+        const GraphEffect *e = &p->g->effects.at[i];
+        put_word(p, "effect ");
+        base_str_fmt(p->out, "%%%d", p->number[e->last->id]);
+        if (strcmp(e->channel, IR_HOST) != 0) {
+            base_str_put(p->out, " ");
+            ir_print_quoted(e->channel, p->out);
+        }
+        base_str_put(p->out, "\n");
+    }
+}
+
+/* Of nodes that are left out nothing is told. */
+static void put_marks(const Printer *p)
+{
+    const Graph *g = p->g;
+    for (int i = 0; i < g->losses.n; i++) {
+        int32_t loss = p->number[g->losses.at[i]->id];
+        if (loss < 0) continue;
+        put_word(p, "loss ");
+        base_str_fmt(p->out, "%%%d\n", loss);
+    }
+    for (int i = 0; i < g->grads.n; i++) {
+        int32_t value = p->number[g->grads.at[i].value->id], of = p->number[g->grads.at[i].of->id];
+        if (value < 0 || of < 0) continue;
+        put_word(p, "grad ");
+        base_str_fmt(p->out, "%%%d of %%%d\n", value, of);
     }
 }
 
@@ -202,9 +242,8 @@ static void put_ends(const Printer *p)
                      p->number[g->inputs.at[g->assigns.at[i].input].node->id],
                      p->number[g->assigns.at[i].value->id]);
     }
-    if (!g->effect) return;
-    put_word(p, "effect ");
-    base_str_fmt(p->out, "%%%d\n", p->number[g->effect->id]);
+    put_marks(p);
+    put_effects(p);
 }
 
 static void put_graph(const Graph *g, int indent, bool plain, Str *out);

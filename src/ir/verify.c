@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "ir/attr.h"
+#include "ir/mark.h"
 #include "ir/verify.h"
 
 static bool id_is_position(const Graph *g, const Node *n)
@@ -140,15 +141,29 @@ static bool blocks_are_closed(const Graph *g)
 {
     for (int i = 0; i < g->blocks.n; i++) {
         const Graph *block = g->blocks.at[i];
-        if (!block->hash || block->assigns.n || block->effect) return false;
+        if (!block->hash || block->assigns.n || block->effects.n) return false;
     }
     return true;
 }
 
-static bool effect_is_last(const Graph *g)
+/* Does the chain that ends with n have the effect, too? */
+static bool chain_has(const Node *n, const Node *effect)
 {
-    const Node *n = g->effect;
-    return !n || (belongs(g, n) && n->dtype == DT_i32 && n->rank == 0);
+    while (n != effect && OPS[n->op].family == FAM_effect) n = n->in[0];
+    return n == effect && OPS[n->op].family == FAM_effect;
+}
+
+static bool effects_are_chains(const Graph *g)
+{
+    for (int i = 0; i < g->effects.n; i++) {
+        const GraphEffect *e = &g->effects.at[i];
+        if (!belongs(g, e->last) || e->last->dtype != DT_i32 || e->last->rank) return false;
+        for (int j = 0; j < g->effects.n; j++)
+            if (j != i && (!strcmp(g->effects.at[j].channel, e->channel) ||
+                           chain_has(g->effects.at[j].last, e->last)))
+                return false;
+    }
+    return true;
 }
 
 static const struct {
@@ -161,7 +176,10 @@ static const struct {
     {regions_nest, "regions nest, and their ends are nodes of the graph"},         /* V13 */
     {blocks_hold, "blocks obey the rules in the same context"},                    /* V14 */
     {blocks_are_closed, "blocks have no assigns and no effect of their own"},      /* V15 */
-    {effect_is_last, "the effect is a node of the graph, one i32"},                /* V16 */
+    {effects_are_chains,
+     "each channel has one effect, an i32 of no other channel's chain"}, /* V16 */
+    {ir_marks_hold, "a batch is a dim of its argument, a loss one float, a gradient of its value's "
+                    "type"}, /* V17 */
 };
 enum { GRAPH_COUNT = sizeof GRAPH_RULES / sizeof *GRAPH_RULES };
 

@@ -12,7 +12,8 @@
  *   LONG   kept dims   reduced    once a tile; may not use reduced  once a row, scalars only
  *   COL    reduced     kept       once an outer point and tile      once a tile
  *
- * Numerics contract (all executors, tiers, thread counts give these bits):
+ * Numerics contract (all executors, tiers, thread counts give these bits; its numbers stand in
+ * ir/numerics.h):
  *  N1 each instruction's result has its dtype: f16 and bf16 compute in f32 and round to nearest
  *     even after each instruction; integers wrap; no contraction, FMA only inside the stated
  *     polynomials of ir/math.def and in the dot.
@@ -35,10 +36,7 @@
 #include "ir/blocks.h"
 #include "pass/space.h"
 
-enum {
-    KERN_ROW_MAX = SPACE_ROW_MAX, KERN_LANES = SPACE_LANES,
-    KERN_ROW_CHUNK = 16384, KERN_COL_BLOCK = 128
-};
+enum { KERN_ROW_MAX = SPACE_ROW_MAX };
 
 typedef enum KernMode {
     KERN_MAP = LOOP_MAP, KERN_ROW = LOOP_ROW, KERN_LONG = LOOP_LONG, KERN_COL = LOOP_COL

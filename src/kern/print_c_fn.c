@@ -115,19 +115,23 @@ static void need_memory(CFile *f, Dtype d, bool store, Str *out)
 
 /* ---- reductions ---- */
 
+#define LANES IR_NUMBER_TEXT(IR_LANES)
+#define ROW_CHUNK IR_NUMBER_TEXT(IR_ROW_CHUNK)
+#define COLUMN_BLOCK IR_NUMBER_TEXT(IR_COLUMN_BLOCK)
+
 /* $a: type, $n: its name, $o: op, $c: how two combine, $i: identity. */
 static const char ROW_TEXT[] =
     "/* Rule N2: v is overwritten. */\n"
     "static $a row_$o_$n($a *v, int64_t n)\n"
     "{\n"
-    "    while (n >= 32) {\n"
+    "    while (n >= " LANES ") {\n"
     "        int64_t chunks = 0;\n"
-    "        for (int64_t first = 0; first < n; first += 16384, chunks++) {\n"
-    "            $a lane[32];\n"
-    "            for (int l = 0; l < 32; l++) lane[l] = $i;\n"
-    "            for (int64_t j = 0; j < 16384 && first + j < n; j++)\n"
-    "                lane[j % 32] = $c(lane[j % 32], v[first + j]);\n"
-    "            for (int half = 16; half >= 1; half /= 2)\n"
+    "        for (int64_t first = 0; first < n; first += " ROW_CHUNK ", chunks++) {\n"
+    "            $a lane[" LANES "];\n"
+    "            for (int l = 0; l < " LANES "; l++) lane[l] = $i;\n"
+    "            for (int64_t j = 0; j < " ROW_CHUNK " && first + j < n; j++)\n"
+    "                lane[j % " LANES "] = $c(lane[j % " LANES "], v[first + j]);\n"
+    "            for (int half = " LANES " / 2; half >= 1; half /= 2)\n"
     "                for (int l = 0; l < half; l++) lane[l] = $c(lane[l], lane[l + half]);\n"
     "            v[chunks] = lane[0];\n"
     "        }\n"
@@ -143,9 +147,10 @@ static const char COLUMN_TEXT[] =
     "{\n"
     "    do {\n"
     "        int64_t blocks = 0;\n"
-    "        for (int64_t first = 0; first < n; first += 128, blocks++) {\n"
+    "        for (int64_t first = 0; first < n; first += " COLUMN_BLOCK ", blocks++) {\n"
     "            $a a = $i;\n"
-    "            for (int64_t j = first; j < n && j < first + 128; j++) a = $c(a, v[j]);\n"
+    "            for (int64_t j = first; j < n && j < first + " COLUMN_BLOCK
+    "; j++) a = $c(a, v[j]);\n"
     "            v[blocks] = a;\n"
     "        }\n"
     "        n = blocks;\n"

@@ -7,6 +7,7 @@
 #include "tensor/tensor.h"
 #include "ir/eval.h"
 #include "ir/expr.h"
+#include "ir/factor.h"
 #include "kern/print_c.h"
 #include "pass/pass.h"
 
@@ -53,11 +54,13 @@ static void push_classes(lua_State *L, int classes)
 /* Pushes the row of an op. */
 static void push_op(lua_State *L, const OpInfo *op)
 {
-    lua_createtable(L, 0, 9);
+    lua_createtable(L, 0, 11);
     set_string(L, "name", op->name);
     set_string(L, "family", FAMILIES[op->family]);
     set_string(L, "attrs", op->attrs);
     set_string(L, "domain", DOMAINS[op->domain]);
+    set_string(L, "layout", ir_layout_name(op->layout));
+    set_string(L, "kind", ir_factor_name(op->kind));
     set_string(L, "onnx", op->onnx);
     set_string(L, "doc", op->doc);
     if (ir_expr_stated((Op)(op - OPS)) > 0) {

@@ -255,7 +255,7 @@ static bool start(Fuse *f)
     for (int i = 0; i < g->nodes.n; i++) f->of[i].group = -1;
     for (int i = 0; i < g->outputs.n; i++) f->of[g->outputs.at[i].node->id].need = true;
     for (int i = 0; i < g->assigns.n; i++) f->of[g->assigns.at[i].value->id].need = true;
-    if (g->effect) f->of[g->effect->id].need = true;
+    for (int i = 0; i < g->effects.n; i++) f->of[g->effects.at[i].last->id].need = true;
     pass_fuse_costs(f);
     return true;
 }

@@ -43,7 +43,7 @@ typedef struct FuseGroup {
     GroupKind kind;
     LoopMode mode;
     Blocks blocks;           /* COL, LONG: of all its reductions */
-    bool small;              /* rows shorter than SPACE_LANES: COL, but may yet become ROW */
+    bool small;              /* rows shorter than IR_LANES: COL, but may yet become ROW */
     int merged;              /* the group that took this one in; -1: none */
     int concat;              /* the concat this is a part of; -1: none */
     int part;

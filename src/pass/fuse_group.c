@@ -13,7 +13,10 @@ enum { PATH_BUDGET = 256 };
 
 int pass_fuse_new(Fuse *f, GroupKind kind)
 {
-    FuseGroup g = {.kind = kind, .merged = -1, .concat = -1, .maps = {.space.sizes = f->sizes, .arena = &f->arena}};
+    FuseGroup g = {.kind = kind,
+                   .merged = -1,
+                   .concat = -1,
+                   .maps = {.space.sizes = f->sizes, .arena = &f->arena}};
     return vec_push(&f->groups, g) ? f->groups.n - 1 : SGL_ENOMEM;
 }
 

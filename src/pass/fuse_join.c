@@ -32,7 +32,7 @@ static bool is_small_without(const Node *n, int last)
     for (int i = 0; i < last; i++)
         if (pass_reduce_axes(n) >> i & 1)
             rest = ir_num_mul(n->graph->cx, rest, ir_num_of(n->in[0]->dims[i]));
-    return ir_num_below(n->graph->cx, rest, SPACE_LANES);
+    return ir_num_below(n->graph->cx, rest, IR_LANES);
 }
 
 /* Is the last dim reduced? Dims of size 1 do not count: they are no order. Whether a symbolic one
@@ -51,11 +51,11 @@ static bool reduces_last(Sizes *s, const Node *n)
 }
 
 /* A row of a length that only a run knows fits any row kernel while it is no longer than a tile:
- * below SPACE_LANES all orders are one. */
+ * below IR_LANES all orders are one. */
 LoopMode pass_fuse_mode(Sizes *s, const Node *n, bool *small)
 {
     Num length = pass_reduce_length(n);
-    *small = ir_num_below(s->cx, length, SPACE_LANES);
+    *small = ir_num_below(s->cx, length, IR_LANES);
     if (*small || !reduces_last(s, n)) return LOOP_COL;
     return pass_size_inside(s, length, 0, SPACE_ROW_MAX) ? LOOP_ROW : LOOP_LONG;
 }

@@ -71,11 +71,7 @@ static void find_last_reads(Plan *p)
 
 static bool add_buffer(Plan *p, Node *n, BufferPlace place, int index, int first, int last)
 {
-    Buffer b = {.node = n,
-                .place = place,
-                .index = index,
-                .first = first,
-                .last = last};
+    Buffer b = {.node = n, .place = place, .index = index, .first = first, .last = last};
     return vec_push(&p->s->buffers, b);
 }
 

@@ -14,13 +14,13 @@
 #ifndef SGL_PASS_SPACE_H
 #define SGL_PASS_SPACE_H
 #include "ir/graph.h"
+#include "ir/numerics.h"
 #include "pass/size.h"
 
 enum {
     SPACE_MAX_VARS = 12,
     SPACE_MAX_GUARDS = 12,     /* so that any one pad fits */
-    SPACE_ROW_MAX = 4096,      /* longest row that is one tile */
-    SPACE_LANES = 32           /* reductions shorter than this have the same bits in any order */
+    SPACE_ROW_MAX = 4096       /* longest row that is one tile */
 };
 
 /* The ways to walk a space; KernMode in kernel.h says what each means. */

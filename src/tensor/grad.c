@@ -4,16 +4,20 @@
 #include "tensor/room.h"
 #include "ir/build.h"
 #include "ir/grad.h"
+#include "ir/mark.h"
 
 /* Gradients by wrt, and by past[i] (NULL: none) what tensor i was before it became a leaf: a loss
  * recorded before then reads that. wrt has room for n more. Each is a node of its own, which only
- * the script reads: a gradient by a gradient goes back through no other. */
-static int gradients(Graph *g, Node *loss, int n, Node **wrt, Node *const *past, Node **dx)
+ * the script reads: a gradient by a gradient goes back through no other. `told`: the graph's text
+ * says which they are. */
+static int gradients(Graph *g, Node *loss, int n, Node **wrt, Node *const *past, Node **dx,
+                     bool told)
 {
     int m = n;
     for (int i = 0; i < n; i++)
         if (past[i]) wrt[m++] = past[i];
     int status = ir_grad(g, loss, m, wrt, dx);
+    if (status == SGL_OK && told) status = ir_mark_loss(g, loss);
     for (int i = 0, k = n; i < n && status == SGL_OK; i++) {
         if (!past[i]) continue;
         dx[i] = ir_add(dx[i], dx[k++]);
@@ -22,6 +26,7 @@ static int gradients(Graph *g, Node *loss, int n, Node **wrt, Node *const *past,
     for (int i = 0; i < n && status == SGL_OK; i++) {
         dx[i] = ir_reshape(dx[i], dx[i]->rank, dx[i]->dims);
         if (!dx[i]) status = g->cx->err.code;
+        else if (told) status = ir_mark_grad(g, dx[i], wrt[i]);
     }
     return status;
 }
@@ -61,7 +66,8 @@ static int grad(lua_State *L)
         lua_pop(L, 1);
     }
     home->ops->grad_check(L, home, loss, n, wrt);
-    if (gradients(tr->graph, loss, n, wrt, past, dx) < 0) return bind_throw(L, h);
+    if (gradients(tr->graph, loss, n, wrt, past, dx, tensor_recording(h)) < 0)
+        return bind_throw(L, h);
     for (int i = 0; i < n; i++) {
         lua_rawgeti(L, list, i + 1);
         tensor_bind(tensor_at(L, h, -1), tr, dx[i]);

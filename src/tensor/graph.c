@@ -238,7 +238,7 @@ static Graph *gradient_of(const Graph *g, int output, int n, const int *inputs, 
     for (int i = 0; i < n; i++) wrt[i] = copy->inputs.at[inputs[i]].node;
     int status = ir_grad(copy, copy->outputs.at[output].node, n, wrt, dx);
     copy->outputs.n = copy->assigns.n = 0;
-    copy->effect = NULL;
+    copy->effects.n = 0;
     for (int i = 0; i < n && status == SGL_OK; i++) status = ir_output(copy, dx[i], NULL);
     if (status == SGL_OK) return copy;
     ir_graph_free(copy);

@@ -116,13 +116,13 @@ static void push_array(lua_State *L, Host *h, const RefArray *a)
 }
 
 /* The nodes whose values are wanted: those named in the list at 3, or the outputs. With these all
- * that is asserted must hold: the last effect stands behind them. */
+ * that is asserted must hold: the last effects stand behind them. */
 static Node **wanted_nodes(lua_State *L, const Graph *g, int *n, int *all)
 {
     bool named = !lua_isnoneornil(L, 3);
     *n = *all = named ? bind_check_list(L, 3, "eval: the nodes") : g->outputs.n;
-    Node **nodes = bind_scratch(L, *n + 1, sizeof *nodes);
-    if (!named && g->effect) nodes[(*all)++] = g->effect;
+    Node **nodes = bind_scratch(L, *n + g->effects.n + 1, sizeof *nodes);
+    for (int i = 0; !named && i < g->effects.n; i++) nodes[(*all)++] = g->effects.at[i].last;
     for (int i = 0; i < *n; i++) {
         if (!named) {
             nodes[i] = g->outputs.at[i].node;

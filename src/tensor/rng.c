@@ -5,13 +5,14 @@
  *        whole step, and each draw adds its number: the numbers are those of uncompiled execution,
  *        and the counter goes on by as much. A control construct takes one number, whatever it
  *        draws: in its functions the seed is a key drawn with that, and step i of a scan or loop
- *        counts from i * RNG_STEP (control.c does the same in a capture).
+ *        counts from i * IR_RNG_STEP (control.c does the same in a capture).
  */
 #include "tensor/args.h"
 #include "tensor/ops.h"
 #include "tensor/rng.h"
 #include "tensor/room.h"
 #include "ir/build.h"
+#include "ir/numerics.h"
 #include "ir/philox.h"
 
 enum { PHILOX_WORDS = 4 };
@@ -123,7 +124,7 @@ static int rng_step(lua_State *L)
     Host *h = bind_of(L);
     const Scope *s = luaL_checkudata(L, 1, "sgl.rng_scope");
     room_of(h)->rng_seed = s->key;
-    room_of(h)->rng_counter = luaL_checkinteger(L, 2) * RNG_STEP;
+    room_of(h)->rng_counter = luaL_checkinteger(L, 2) * IR_RNG_STEP;
     return 0;
 }
 

@@ -8,7 +8,4 @@
 /* {seed, counter} of the next draws as a new i64[2]; the counter goes on by their number. */
 Storage *tensor_rng_next(Host *h, int draws);
 void tensor_rng_skip(Host *h, int draws); /* goes on as far, of draws that are not made */
-
-/* Draws in steps of a scan or loop are this far apart: more than a body has. */
-static const int64_t RNG_STEP = INT64_C(1) << 20;
 #endif

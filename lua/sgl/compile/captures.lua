@@ -41,6 +41,33 @@ local function argument_of(plan, leaves)
   return plan.value
 end
 
+-- By argument the dim that counts samples, from the option `batch`.
+local function batch_dims(self, walk)
+  local dims, known = {}, {}
+  if not self.batch then return nil end
+  for i, name in ipairs(walk.names) do
+    local dim, value = self.batch[name], walk.leaves[i]
+    known[#known + 1], known[name] = name, true
+    if dim ~= nil then
+      local rank = core.is_tensor(value) and value.ndim or 0
+      if math.type(dim) ~= "integer" or dim == 0 or dim > rank or dim < -rank then
+        raise("SGL_EARG", ("compile: option 'batch': '%s' is %s, which has no dim %s"):format(name,
+          api.describe(value), tostring(dim)), "dims count from 1, or from the end from -1")
+      end
+      dims[i] = dim < 0 and rank + 1 + dim or dim
+    end
+  end
+  for name in pairs(self.batch) do
+    if not known[name] then
+      local near = core.nearest(tostring(name), known)
+      raise("SGL_EARG", ("compile: option 'batch': there is no argument '%s'%s"):format(
+        tostring(name), near and (" (did you mean '%s'?)"):format(near) or ""),
+        "arguments: " .. table.concat(known, ", "))
+    end
+  end
+  return dims
+end
+
 -- Captures the function for an entry. When that breaks, the entry still has the guards of what
 -- was read until then.
 local function capture(self, entry, walk, plans)
@@ -61,12 +88,12 @@ local function capture(self, entry, walk, plans)
     entry.guards = held
     breaks.watch(entry, self.fn)
   end
-  local function call_state(tensors)
+  local function call_state(tensors, calls)
     entry.state = names.of(entry.guards, tensors, entry.names)
-    return entry.state
+    return entry.state, names.paths(calls)
   end
   entry.program = core.capture(step, walk.leaves, walk.names, self.fn, self.effects == "once",
-    note, walk.dims, settle, call_state)
+    note, walk.dims, settle, call_state, batch_dims(self, walk))
   entry.returned = returned
   return entry
 end

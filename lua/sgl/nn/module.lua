@@ -31,7 +31,6 @@ local function register(self, key, value)
   if is_module(value) and not facts_of[value].name then facts_of[value].name = tostring(key) end
 end
 
-local function call(self, ...) return self:forward(...) end
 
 -- What a module holds itself, as { name, value, holder, key } with value = holder[key]: its fields
 -- and the items of plain lists in them.
@@ -80,6 +79,23 @@ local function collect(self, accept, keep_shared)
   return list
 end
 
+-- All tensors and modules below, shared ones under each name.
+local function entries(self)
+  return collect(self, function() return true end, true)
+end
+
+-- Back in the call around, with the results of one.
+local function leave(around, ...)
+  core.module(around)
+  return ...
+end
+
+-- In a capture composites know which module they are made in.
+local function call(self, ...)
+  if not core.capturing() then return self:forward(...) end
+  return leave(core.module(), self:forward(...))
+end
+
 local function accept_parameter(v) return is_parameter[v] end
 local function accept_buffer(v) return core.is_tensor(v) and not is_parameter[v] end
 
@@ -88,11 +104,6 @@ local function named_parameters(self)
   local list = collect(self, accept_parameter)
   names.note(list)
   return list
-end
-
--- All tensors and modules below, shared ones under each name.
-local function entries(self)
-  return collect(self, function() return true end, true)
 end
 
 local function seconds(list)
@@ -183,12 +194,12 @@ end)
 method("load_state_dict", {
   doc = "Copies values by name into parameters and buffers.",
   args = { { "dict", "table", "name -> tensor, as state_dict or sgl.load gives" } },
-  opts = { { "strict", "boolean", true, "names must be the same on both sides" } },
-  returns = "the module",
+  opts = { { "strict", "boolean", true, "names must be the same on both sides" },
+           { "from", "string", nil, "'pytorch': lists in the names count from 0" } },
+  returns = "the module; names that were missing and that were unexpected, as lists",
   errors = "a missing or unexpected name (strict), a shape or dtype that differs",
 }, function(self, dict, o)
-  names.load(self:state_dict(), dict, o.strict, api.describe)
-  return self
+  return self, names.load(self:state_dict(), dict, o.strict, o.from, api.describe)
 end)
 
 local function describe(self, indent)

@@ -266,6 +266,16 @@ method("load_state_dict", {
     end
     pending[#pending + 1] = { to, from }
   end
+  if #dict > #pending then
+    local known = {}
+    for _, entry in ipairs(entries(self)) do known[entry[1]], known[entry[3] or false] = 1, 1 end
+    for _, name in ipairs(dict) do
+      if not known[name] then
+        core.raise("SGL_EARG", ("%s: '%s' is not of this optimizer"):format(full, name),
+          ("the dict holds %d tensors, the optimizer %d"):format(#dict, #pending))
+      end
+    end
+  end
   for _, p in ipairs(pending) do p[1]:assign(p[2]) end
 end)
 

@@ -1,6 +1,7 @@
 /* math.c: the error of each f32 function of math.def, over all floats, against long double.
  *
- * In:   names of functions ("exp tanh"), or none: all with a stated error.
+ * In:   names of functions ("exp tanh"), or none: all with a stated error. STRIDE=n in the
+ *       environment takes each n-th float or pair only.
  * Out:  a line for each: the largest error in ulp, the argument it is at, what is stated, and the
  *       seconds it took. Exit status 1 when an error is above the stated one.
  * Functions of one argument are measured at all 2^32 floats; those of two at PAIRS random pairs,
@@ -65,11 +66,18 @@ static inline bool settled(float y, double r, double error)
     return (y != y && r != r) || (fabs(r) > 0x1p128 && y == (r > 0 ? INFINITY : -INFINITY));
 }
 
+static uint64_t stride(void)
+{
+    const char *text = getenv("STRIDE");
+    return text && atoi(text) > 0 ? (uint64_t)atoi(text) : 1;
+}
+
 static void unary(const Unary *f, Worst *worst)
 {
     float x[BATCH], y[BATCH];
-    for (uint64_t first = 0; first < (uint64_t)1 << 32; first += BATCH) {
-        for (int i = 0; i < BATCH; i++) x[i] = float_of((uint32_t)first + (uint32_t)i);
+    const uint64_t step = stride();
+    for (uint64_t first = 0; first < (uint64_t)1 << 32; first += BATCH * step) {
+        for (int i = 0; i < BATCH; i++) x[i] = float_of((uint32_t)(first + (uint64_t)i * step));
         f->run(x, y);
         for (int i = 0; i < BATCH; i++) {
             if (settled(y[i], f->near(x[i]), worst->error)) continue;
@@ -83,7 +91,8 @@ static void unary(const Unary *f, Worst *worst)
 static void binary(const Binary *f, Worst *worst)
 {
     uint32_t w[4];
-    for (int i = 0; i < PAIRS; i++) {
+    const int pairs = PAIRS / (int)stride();
+    for (int i = 0; i < pairs; i++) {
         if (i % 2 == 0)
             for (int k = 0; k < 4; k++) w[k] = math_rand_word(1, 0, 0, i / 2, k);
         uint32_t a = w[i % 2 * 2], b = w[i % 2 * 2 + 1];

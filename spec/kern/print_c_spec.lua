@@ -183,6 +183,25 @@ describe("printed C #slow", function()
     end)
   end
 
+  it_with_cc("has the bits of reductions in blocks", function()
+    local args = {}
+    for i, shape in ipairs(SHAPES) do args[i] = sample("real", i, shape, "f32") end
+    local graph = engine.capture(function(...)
+      local out = {}
+      for _, x in ipairs { ... } do
+        for dim, n in ipairs(x.shape) do
+          for _, blocks in ipairs { 2, 3, 7 } do
+            local attrs = { dims = { dim }, blocks = blocks, units = n }
+            if blocks <= n then out[#out + 1] = apply("sum", x, attrs) end
+          end
+        end
+      end
+      return out
+    end, args)
+    local wrong = compare(graph, args)
+    assert(not wrong, wrong)
+  end)
+
   -- Graphs whose steps are all kernels: those with others are passed over.
   it_with_cc(("has the bits of random graphs, from seed %d"):format(engine.seed), function()
     local left, seed = engine.times(400), engine.seed
@@ -223,6 +242,21 @@ describe("printed C #slow", function()
       assert.is_truthy(compare(graph, args, { fault[2], fault[3] }))
     end)
   end
+
+  it_with_cc("of a step with products and blocks is C without a warning", function()
+    local sgl = require "sgl"
+    local w = sgl.randn(5, 5)
+    local step = sgl.compile(function(x)
+      local last = sgl.scan(function(h, row) h = (h + row:matmul(w)):tanh(); return h, h end,
+        sgl.zeros(5), x)
+      return last, sgl.rand(3), x:softmax(2):to "bf16"
+    end)
+    step(sgl.randn(4, 5))
+    write("program.c", step:graph "c")
+    local said, status = sh(("cc -std=c11 -O1 -ffp-contract=off -Wall -Wextra -Werror -c -o "
+      .. "%sprogram %sprogram.c"):format(folder, folder))
+    assert.are.equal("0", status, said)
+  end)
 
   it("names what it leaves to the caller", function()
     local x = sample("real", 1, { 4, 5 }, "f32")

@@ -59,8 +59,8 @@ static void put_buffers(const Program *p, Str *out)
         if (b->place == BUF_ARENA) base_str_fmt(out, "        arena + %zu,\n", b->offset);
         else base_str_fmt(out, "        %s[%d],\n", b->place == BUF_INPUT ? "in" : "out", b->index);
     }
-    base_str_put(out,
-                 "        NULL,\n    };\n    int rc;\n    (void)in, (void)out, (void)other;\n");
+    base_str_put(out, "        NULL,\n    };\n    int rc = 0;\n"
+                      "    (void)in, (void)out, (void)other, (void)arena;\n");
 }
 
 static void put_step(const Program *p, const char *prefix, int step, Str *out)
@@ -91,7 +91,7 @@ static void put_program(const Program *p, const char *prefix, CFile *f, Str *out
                  prefix[0] ? "_" : "", prefix);
     put_buffers(p, out);
     for (int i = 0; i < p->steps.n; i++) put_step(p, prefix, i, out);
-    base_str_put(out, "    return 0;\n}\n\n");
+    base_str_put(out, "    return rc;\n}\n\n");
     for (int i = 0; i < exec_calls_count(p->calls); i++) {
         Str inner = {0};
         base_str_fmt(&inner, "%sb%d_", prefix, i);

@@ -143,11 +143,25 @@ static void put_cast(const Printer *p, const KernInst *t)
     put_applied(p, ir_expr_cast(from, (Dtype)t->dtype), t, name);
 }
 
+/* Elements that a reduction takes. */
+static int64_t length(const Printer *p)
+{
+    int64_t n = 1;
+    for (int v = p->inner; v < p->inner_end; v++) n *= p->k->extent[v];
+    return n;
+}
+
 static void put_reduce(const Printer *p, const KernInst *t)
 {
+    const Blocks b = kern_c_blocks(t);
     const char *kind = kern_c_best(t->op) ? "" : p->k->mode == KERN_COL ? "column_" : "row_";
-    base_str_fmt(p->out, "%s%s_%s(r%d, n)", kind, OPS[t->op].name,
-                 DTYPES[kern_c_accumulator(t)].name, (int)(t - p->k->inst));
+    base_str_fmt(p->out, "%s%s_%s%s(r%d, n", kind, OPS[t->op].name,
+                 DTYPES[kern_c_accumulator(t)].name, b.n > 1 ? "_tree" : "", (int)(t - p->k->inst));
+    if (b.n > 1)
+        base_str_fmt(p->out, ", %" PRId64 ", %" PRId64 ", %" PRId64 ", 0, %" PRId64,
+                     ir_block_longest(b, length(p)), b.n, b.units, b.n);
+    else if (!kern_c_best(t->op)) base_str_put(p->out, ", n");
+    base_str_put(p->out, ")");
 }
 
 static void (*const PUT[])(const Printer *, const KernInst *) = {
@@ -329,9 +343,8 @@ static void put_pointers(const Printer *p)
 /* One piece of memory holds an array for each reduction. */
 static bool put_arrays(const Printer *p)
 {
-    int64_t n = 1;
+    int64_t n = length(p);
     int reductions = 0;
-    for (int v = p->inner; v < p->inner_end; v++) n *= p->k->extent[v];
     for (int i = 0; i < p->k->ninst; i++) reductions += p->k->inst[i].code == KI_REDUCE;
     if (reductions == 0) return false;
     base_str_fmt(p->out,

@@ -6,6 +6,7 @@
  */
 #ifndef SGL_KERN_PRINT_C_H
 #define SGL_KERN_PRINT_C_H
+#include "ir/blocks.h"
 #include "ir/expr.h"
 #include "kern/kernel.h"
 
@@ -30,7 +31,7 @@ void kern_print_bits(ExprType type, uint64_t bits, Str *out);
 typedef struct CFile {
     const CDialect *d;                  /* borrowed */
     bool op[OP_COUNT][DT_COUNT], cast[DT_COUNT][DT_COUNT], fn[EXPR_FN_COUNT];
-    bool row[OP_COUNT][DT_COUNT], column[OP_COUNT][DT_COUNT];
+    bool fold[2][OP_COUNT][DT_COUNT], tree[2][OP_COUNT][DT_COUNT];   /* of rows, of columns */
 } CFile;
 /* The kernel as `static int <name>(void *const *arg)`, which returns -1 when memory is missing,
  * behind the functions it needs that the file lacks. */
@@ -46,4 +47,9 @@ const char *kern_c_memory(const CFile *f, Dtype d);    /* of an element in memor
 const char *kern_c_fn(ExprFn fn);
 bool kern_c_best(int op);                              /* argmax, argmin */
 Dtype kern_c_accumulator(const KernInst *t);           /* of a KI_REDUCE */
+/* The blocks of a KI_REDUCE: its b and c where it has more than one. */
+static inline Blocks kern_c_blocks(const KernInst *t)
+{
+    return t->b > 1 ? (Blocks){t->b, t->c} : (Blocks){1, 1};
+}
 #endif

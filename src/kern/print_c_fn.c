@@ -119,12 +119,12 @@ static void need_memory(CFile *f, Dtype d, bool store, Str *out)
 #define ROW_CHUNK IR_NUMBER_TEXT(IR_ROW_CHUNK)
 #define COLUMN_BLOCK IR_NUMBER_TEXT(IR_COLUMN_BLOCK)
 
-/* $a: type, $n: its name, $o: op, $c: how two combine, $i: identity. */
+/* $a: type, $n: its name, $o: op, $k: kind of order, $c: how two combine, $i: identity. */
 static const char ROW_TEXT[] =
-    "/* Rule N2: v is overwritten. */\n"
-    "static $a row_$o_$n($a *v, int64_t n)\n"
+    "/* Rule N2, for a part of n elements of a row of `longest`: v is overwritten. */\n"
+    "static $a row_$o_$n($a *v, int64_t n, int64_t longest)\n"
     "{\n"
-    "    while (n >= " LANES ") {\n"
+    "    for (; longest >= " LANES "; longest = (longest + " ROW_CHUNK " - 1) / " ROW_CHUNK ") {\n"
     "        int64_t chunks = 0;\n"
     "        for (int64_t first = 0; first < n; first += " ROW_CHUNK ", chunks++) {\n"
     "            $a lane[" LANES "];\n"
@@ -142,9 +142,11 @@ static const char ROW_TEXT[] =
     "    return a;\n"
     "}\n\n";
 static const char COLUMN_TEXT[] =
-    "/* Rule N3: v is overwritten. */\n"
-    "static $a column_$o_$n($a *v, int64_t n)\n"
+    "/* Rule N3: v is overwritten. What a part lacks of the longest is neutral. */\n"
+    "static $a column_$o_$n($a *v, int64_t n, int64_t longest)\n"
     "{\n"
+    "    (void)longest;\n"
+    "    if (n == 0) return $i;\n"
     "    do {\n"
     "        int64_t blocks = 0;\n"
     "        for (int64_t first = 0; first < n; first += " COLUMN_BLOCK ", blocks++) {\n"
@@ -157,6 +159,19 @@ static const char COLUMN_TEXT[] =
     "    } while (n > 1);\n"
     "    return v[0];\n"
     "}\n\n";
+static const char TREE_TEXT[] =
+    "/* Rule N6: blocks lo to hi of `blocks` over n elements in `units`. */\n"
+    "static $a $k_$o_$n_tree($a *v, int64_t n, int64_t longest, int64_t blocks, int64_t units,\n"
+    "                        int64_t lo, int64_t hi)\n"
+    "{\n"
+    "    if (hi - lo == 1) {\n"
+    "        int64_t first = lo * units / blocks * (n / units);\n"
+    "        return $k_$o_$n(v + first, hi * units / blocks * (n / units) - first, longest);\n"
+    "    }\n"
+    "    const $a left = $k_$o_$n_tree(v, n, longest, blocks, units, lo, (lo + hi) / 2);\n"
+    "    const $a right = $k_$o_$n_tree(v, n, longest, blocks, units, (lo + hi) / 2, hi);\n"
+    "    return $c(left, right);\n"
+    "}\n\n";
 static const char BEST_TEXT[] =
     "/* Rule N4: the first of equals; a NaN beats all but a NaN. */\n"
     "static int32_t $o_$n(const $a *v, int64_t n)\n"
@@ -168,7 +183,8 @@ static const char BEST_TEXT[] =
     "    return at;\n"
     "}\n\n";
 
-static void put_fold(const CFile *f, const char *text, const struct Fold *fold, Dtype d, Str *out)
+static void put_fold(const CFile *f, const char *text, const struct Fold *fold, Dtype d,
+                     const char *kind, Str *out)
 {
     for (const char *s = text; *s; s++) {
         if (*s != '$') base_str_add(out, s, 1);
@@ -176,20 +192,25 @@ static void put_fold(const CFile *f, const char *text, const struct Fold *fold, 
         else if (*s == 'n') base_str_put(out, DTYPES[d].name);
         else if (*s == 'o') base_str_put(out, OPS[fold->op].name);
         else if (*s == 'i') base_str_put(out, identity(fold, d));
+        else if (*s == 'k') base_str_put(out, kind);
         else base_str_fmt(out, "%s_%s", OPS[fold->by].name, DTYPES[d].name);
     }
 }
 
+/* The function of a reduction, and of the tree that blocks of it meet in. */
 static void need_reduce(CFile *f, const Kernel *k, const KernInst *t, Str *out)
 {
     Dtype d = kern_c_accumulator(t);
-    bool column = k->mode == KERN_COL, best = kern_c_best(t->op);
-    bool *known = column && !best ? &f->column[t->op][d] : &f->row[t->op][d];
+    bool best = kern_c_best(t->op), column = k->mode == KERN_COL && !best;
+    bool *known = &f->fold[column][t->op][d], *tree = &f->tree[column][t->op][d];
+    const char *kind = column ? "column" : "row";
     const struct Fold *fold = fold_of(t->op);
-    if (*known) return;
-    *known = true;
     need_op(f, fold->by, d, out);
-    put_fold(f, best ? BEST_TEXT : column ? COLUMN_TEXT : ROW_TEXT, fold, d, out);
+    if (!*known)
+        put_fold(f, best ? BEST_TEXT : column ? COLUMN_TEXT : ROW_TEXT, fold, d, kind, out);
+    if (!*tree && kern_c_blocks(t).n > 1) put_fold(f, TREE_TEXT, fold, d, kind, out);
+    *known = true;
+    *tree = *tree || kern_c_blocks(t).n > 1;
 }
 
 void kern_print_c_functions(CFile *f, const Kernel *k, Str *out)

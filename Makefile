@@ -137,6 +137,29 @@ $(SPEC_PROGRAMS): $(B)/spec/%: spec/%.c $(HOST) $(CORE) $(B)/objects
 .PHONY: module
 module: $(B)/sgl.so
 
+# ---- for specs alone: the interpreter with the backends of spec/dev/ beside the product's
+# Only what knows how many backends there are is compiled again; `all` has said which files that is.
+SPEC_FLAGS_C := -DSPEC_BACKENDS='"dev/backend.def"' -iquote spec -iquote spec/dev
+AGAIN = $(filter $(patsubst src/%.c,%,$(wildcard src/*/*.c)),\
+        $(patsubst $(B)/obj/%.d,%,$(shell grep -ls base/backend.def $(B)/obj/*/*.d)))
+SPEC_OBJECTS = $(AGAIN:%=$(B)/spec/obj/%.o) $(patsubst %.c,$(B)/%.o,$(wildcard spec/dev/*.c))
+
+$(B)/spec/obj/%.o: src/%.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call run,CC,$(COMPILE) $(SPEC_FLAGS_C) $(STRICT) -MMD -MP -c -o $@ $<)
+
+$(B)/spec/dev/%.o: spec/dev/%.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call run,CC,$(COMPILE) $(SPEC_FLAGS_C) $(STRICT) -MMD -MP -c -o $@ $<)
+
+.PHONY: spec-product
+spec-product: all
+	@$(MAKE) $(PARALLEL) $(B)/spec/sgl
+
+$(B)/spec/sgl: $(SPEC_OBJECTS) $(PRODUCTS)
+	$(call run,LD,$(LINK) -rdynamic -o $@ $(SPEC_OBJECTS) \
+	    $(filter-out $(AGAIN:%=$(B)/obj/%.o),$(MAIN) $(HOST) $(CORE)) $(WHOLE_LUA) $(LIBS))
+
 # ---- what users run
 # All processors, unless the user said how many.
 PARALLEL = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -152,6 +175,7 @@ demo: deps             ## install what is missing, build, train a model on handw
 
 test: deps             ## install what is missing, build, run every spec
 	@$(MAKE) $(PARALLEL) all $(SPEC_PROGRAMS)
+	@$(MAKE) $(PARALLEL) spec-product
 	@XDG_CACHE_HOME=$(abspath $(B))/cache $(SAN_RUN) SGL_EXE=$(abspath $(B)/sgl) $(B)/sgl $(BUSTED) $(SPEC_FLAGS)
 
 bench: all             ## run the benchmarks
@@ -220,4 +244,4 @@ uninstall:             ## remove what install put there
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(SHARED) libsgl.so.$(SOVERSION) libsgl.so libsgl.a)
 	rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/sgl.pc $(DESTDIR)$(MANDIR)/man1/sgl.1
 
--include $(patsubst %.o,%.d,$(MAIN) $(HOST) $(CORE))
+-include $(patsubst %.o,%.d,$(MAIN) $(HOST) $(CORE)) $(wildcard $(B)/spec/*/*.d $(B)/spec/obj/*/*.d)

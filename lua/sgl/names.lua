@@ -92,7 +92,8 @@ end
 
 --- The names of the tensors, as a list; `arguments` gives names of objects that came as arguments.
 function names.of(held, tensors, arguments)
-  local list = core.guards_list(held)
+  if #tensors == 0 then return {} end
+  local list = core.guards_objects(held)
   local place = guards.places(list, arguments)
   local wanted, given, taken, prefixes = {}, {}, { rng = true }, {}
   for _, t in ipairs(tensors) do wanted[t] = true end
@@ -115,8 +116,8 @@ function names.of(held, tensors, arguments)
   return out
 end
 
---- The paths of the modules that were called, for a list of { module, number of the call around it }:
---- below that one, whose path is "" if it was called in no other.
+--- The paths of the modules that were called, for a list of { module, number of the call around
+--- it }: below that one, whose path is "" if it was called in no other.
 function names.paths(calls)
   local paths, below = {}, {}
   local function found(outer)

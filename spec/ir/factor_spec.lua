@@ -23,7 +23,8 @@ local function nodes_of(op)
   end
   for _, text in ipairs(cases.texts[op.name] or {}) do add(core.parse(text)) end
   for _, case in ipairs(cases.texts[op.name] and {} or cases.cases(op)) do
-    local args = cases.sample(op, case, op.types[1] == "bool" and #op.types == 1 and "bool" or "f32")
+    local truth = op.types[1] == "bool" and #op.types == 1
+    local args = cases.sample(op, case, truth and "bool" or "f32")
     add(engine.capture(case.fn, args), case, args)
   end
   return list
@@ -104,7 +105,9 @@ local function check(n, f, kind)
   if PARTIAL[kind] then
     got = apply(PARTIAL[kind], { a, b })
   else
-    for d, of in ipairs(n.out) do if of == f then got = apply("concat", { a, b }, { dim = d }) end end
+    for d, of in ipairs(n.out) do
+      if of == f then got = apply("concat", { a, b }, { dim = d }) end
+    end
   end
   local want, have = engine.values(whole), engine.values(got)
   for i = 1, #want do

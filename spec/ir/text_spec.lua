@@ -72,7 +72,8 @@ describe("the text of a graph", function()
   end)
 
   it("has no other hash where it tells more", function()
-    local plain = WHOLE:gsub(" batch 1\n", "\n"):gsub(' module ".-a\\""', ""):gsub("\nloss %%%d+", "")
+    local plain = WHOLE:gsub(" batch 1\n", "\n"):gsub(' module ".-a\\""', "")
+      :gsub("\nloss %%%d+", "")
       :gsub("\ngrad [^\n]*", "")
     local g = core.parse(plain)
     assert.are.equal(core.parse(WHOLE):hash(), g:hash())
@@ -174,28 +175,36 @@ local BAD = {
   { "a string without an end", 'graph\ninput %0 arg "x f32[2]\n', "has no end" },
   { "an unknown escape", 'graph\ninput %0 arg "\\q" f32[2]\n', "unknown escape" },
   { "a zero byte in a string", 'graph\ninput %0 arg "\\x00" f32[2]\n', "unknown escape" },
-  { "a batch that is no dim", 'graph\ninput %0 arg "x" f32[2] batch 2\n', "line 2, column 32: batch: 'x' has no dim 2" },
-  { "a batch of 0", 'graph\ninput %0 arg "x" f32[2] batch 0\n', "line 2, column 32: dims count from 1" },
+  { "a batch that is no dim", 'graph\ninput %0 arg "x" f32[2] batch 2\n',
+    "line 2, column 32: batch: 'x' has no dim 2" },
+  { "a batch of 0", 'graph\ninput %0 arg "x" f32[2] batch 0\n',
+    "line 2, column 32: dims count from 1" },
   { "a batch of nothing", 'graph\ninput %0 arg "x" f32[2] batch\n', "line 2" },
   { "a batch of state", 'graph\ninput %0 state "w" f32[2] batch 1\n', "'w' is state" },
   { "a batch twice", 'graph\ninput %0 arg "x" f32[2] batch 1 batch 1\n', "line 2" },
-  { "a module without a path", 'graph\nregion @1 "a" in @0 module # a.lua:1\n', "line 2, column 28" },
+  { "a module without a path", 'graph\nregion @1 "a" in @0 module # a.lua:1\n',
+    "line 2, column 28" },
   { "a module of a node", HEAD .. '%1 = exp(%0) : f32[2, 3] module "a"\n', "line 3" },
   { "a path without an end", 'graph\nregion @1 "a" in @0 module "b\n', "has no end" },
-  { "a loss that is no scalar", HEAD .. "loss %0\n", "line 3, column 8: loss: it is not a single float" },
+  { "a loss that is no scalar", HEAD .. "loss %0\n",
+    "line 3, column 8: loss: it is not a single float" },
   { "a loss that is no float", 'graph\ninput %0 arg "x" i32[]\nloss %0\n', "not a single float" },
   { "a loss that is not there", HEAD .. "loss %7\n", "not defined" },
   { "a loss and more", 'graph\ninput %0 arg "x" f32[]\nloss %0 %0\n', "line 3" },
   { "a gradient of another type", HEAD .. "%1 = sum(%0) {dims=[2]} : f32[2]\ngrad %1 of %0\n",
     "line 4, column 14: grad: a gradient has the type" },
   { "an effect without a node", HEAD .. "effect\n", "unknown line" },
-  { "an effect that is no i32", HEAD .. "effect %0\n", "line 3, column 10: effect: the node is no effect" },
-  { "a channel without quotes", 'graph\ninput %0 arg "x" i32[]\neffect %0 comm\n', "line 3, column 11" },
-  { "two last effects of a channel", 'graph\ninput %0 arg "x" i32[]\neffect %0 "a"\neffect %0 "a"\n',
+  { "an effect that is no i32", HEAD .. "effect %0\n",
+    "line 3, column 10: effect: the node is no effect" },
+  { "a channel without quotes", 'graph\ninput %0 arg "x" i32[]\neffect %0 comm\n',
+    "line 3, column 11" },
+  { "two last effects of a channel",
+    'graph\ninput %0 arg "x" i32[]\neffect %0 "a"\neffect %0 "a"\n',
     "line 4, column 14: the channel 'a' has its last effect already" },
   { "two last effects of the host", 'graph\ninput %0 arg "x" i32[]\neffect %0\neffect %0 "host"\n',
     "the channel 'host' has its last effect" },
-  { "an effect of two channels", 'graph\ninput %0 arg "x" i32[]\n%1 = print(%0) {text="a"} : i32[]\n'
+  { "an effect of two channels",
+    'graph\ninput %0 arg "x" i32[]\n%1 = print(%0) {text="a"} : i32[]\n'
     .. '%2 = print(%1) {text="b"} : i32[]\neffect %2 "a"\neffect %1\n', "V16" },
   { "a gradient of nothing", HEAD .. "grad %0\n", "'of' expected" },
   { "a gradient of what is not there", HEAD .. "grad %0 of %3\n", "not defined" },

@@ -74,3 +74,8 @@ int base_fail(Ctx *cx, int code, const char *fmt, ...)
     va_end(ap);
     return code;
 }
+
+int base_no_memory(Ctx *cx, const char *what)
+{
+    return base_fail(cx, SGL_ENOMEM, "out of memory for %s", what);
+}

@@ -25,6 +25,7 @@ struct sgl_context {
     VEC(SrcPos) sources;
     Map source_ids;
     Pool *pool;                     /* made at first use by base_ctx_pool */
+    int streams;                    /* of the device that is compiled for; 0: it has none */
     void *slot[CTX_SLOTS];
     void (*slot_free[CTX_SLOTS])(void *);
     volatile int interrupted;       /* set by a signal handler; programs stop at the next step */
@@ -36,6 +37,8 @@ Pool *base_ctx_pool(Ctx *cx);       /* the pool, by the knob `threads`; NULL: ou
 Src base_src(Ctx *cx, const char *file, int line);      /* interned; 0 when memory is out */
 SrcPos base_src_pos(const Ctx *cx, Src s);              /* {"?", 0} for 0 */
 
+/* The error of memory that was not there for `what`, such as "a graph"; SGL_ENOMEM. */
+int base_no_memory(Ctx *cx, const char *what);
 /* base_err_set on the context's error. */
 int base_fail(Ctx *cx, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 #endif

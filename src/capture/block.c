@@ -6,6 +6,7 @@
 #include "capture/room.h"
 #include "ir/build.h"
 #include "ir/numerics.h"
+#include "ir/rebuild.h"
 
 /* A new input of the block of the type of `like`; NULL with the error set. */
 static Node *block_input(Capture *c, BlockKind kind, Tensor *t, Node *from, const Node *like)

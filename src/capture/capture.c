@@ -6,6 +6,7 @@
  *        on as it was raised, with its traceback.
  */
 #include <string.h>
+#include "capture/dynamic.h"
 #include "tensor/args.h"
 #include "capture/room.h"
 #include "tensor/break.h"

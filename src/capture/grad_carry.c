@@ -20,8 +20,6 @@ static int no_memory(lua_State *L, Host *h)
     return bind_throw(L, h);
 }
 
-static bool is_float(const Node *n) { return DTYPES[n->dtype].class == CLASS_FLOAT; }
-
 /* ---- taking note */
 
 /* Is t a tensor of a block inside c? */
@@ -51,7 +49,7 @@ static void note(lua_State *L, Host *h, Capture *c, const uint8_t *mark)
     uint8_t *roles = roles_new(L, h, c);
     for (int i = 0; i < c->inputs.n; i++) {
         const Node *input = c->inputs.at[i].input;
-        if (is_float(input) && mark[input->id]) roles[i] |= IN_LOSS;
+        if (ir_is_float(input) && mark[input->id]) roles[i] |= IN_LOSS;
     }
     for (int i = 1, n = (int)lua_rawlen(L, 2); i <= n; i++) {
         lua_rawgeti(L, 2, i);
@@ -68,7 +66,7 @@ uint8_t *capture_carry_outside(lua_State *L, const Capture *c, const uint8_t *ma
     uint8_t *outside = bind_scratch(L, (size_t)c->outer->trace.graph->nodes.n, 1);
     for (int i = 0; i < c->inputs.n; i++) {
         const BlockInput *in = &c->inputs.at[i];
-        if (in->from && mark[in->input->id] && is_float(in->input)) outside[in->from->id] = 1;
+        if (in->from && mark[in->input->id] && ir_is_float(in->input)) outside[in->from->id] = 1;
     }
     ir_grad_reach(c->outer->trace.graph, outside);
     return outside;
@@ -116,7 +114,7 @@ static bool carries_mark(const Asked *a, int except)
 {
     for (int i = 0; i < a->c->inputs.n; i++) {
         const Node *next = next_of(a->c, i, a->ncarry), *input = a->c->inputs.at[i].input;
-        bool carried = next != input && is_float(input);
+        bool carried = next != input && ir_is_float(input);
         if (carried && i != except && role(a, i) & IN_LOSS && a->mark[next->id]) return true;
     }
     return false;
@@ -138,7 +136,7 @@ static bool passes_runs(const Asked *a)
         ir_grad_flow(c->trace.graph, a->mark);
         for (int i = 0; i < c->inputs.n; i++) {
             const Node *input = c->inputs.at[i].input;
-            if (a->mark[input->id] || !is_float(input)) continue;
+            if (a->mark[input->id] || !ir_is_float(input)) continue;
             a->mark[input->id] = a->mark[next_of(c, i, a->ncarry)->id];
             more |= a->mark[input->id];
         }

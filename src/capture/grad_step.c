@@ -198,8 +198,6 @@ static int input_of(const Host *h, const Capture *step, const Tensor *t)
     return n && n->op == OP_input ? (int)ir_attr_int(n, 0) : -1;
 }
 
-static bool is_float(const Node *n) { return DTYPES[n->dtype].class == CLASS_FLOAT; }
-
 /* Marks the inputs of the step that the loss, a node of c, reads. false: that is not known yet. */
 static bool mark_read(lua_State *L, const Capture *c, const Node *loss, uint8_t *roles)
 {
@@ -210,7 +208,8 @@ static bool mark_read(lua_State *L, const Capture *c, const Node *loss, uint8_t 
     for (; c->outer && !c->repeats; c = c->outer) mark = capture_carry_outside(L, c, mark);
     const Graph *g = c->trace.graph;
     for (int i = 0; i < g->inputs.n && !c->outer; i++)
-        if (mark[g->inputs.at[i].node->id] && is_float(g->inputs.at[i].node)) roles[i] |= IN_LOSS;
+        if (mark[g->inputs.at[i].node->id] && ir_is_float(g->inputs.at[i].node))
+            roles[i] |= IN_LOSS;
     lua_settop(L, top);
     return !c->outer;
 }
@@ -218,7 +217,7 @@ static bool mark_read(lua_State *L, const Capture *c, const Node *loss, uint8_t 
 static void mark_all(const Graph *g, uint8_t *roles)
 {
     for (int i = 0; i < g->inputs.n; i++)
-        if (is_float(g->inputs.at[i].node)) roles[i] |= IN_LOSS;
+        if (ir_is_float(g->inputs.at[i].node)) roles[i] |= IN_LOSS;
 }
 
 /* The parties from the roles of the inputs. */

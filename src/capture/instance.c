@@ -10,6 +10,7 @@
  */
 #include <string.h>
 #include "base/clock.h"
+#include "capture/dynamic.h"
 #include "tensor/cache.h"
 #include "tensor/dim.h"
 #include "ir/check.h"

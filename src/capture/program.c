@@ -6,6 +6,7 @@
  */
 #include <string.h>
 #include "exec/tell.h"
+#include "capture/dynamic.h"
 #include "tensor/args.h"
 #include "tensor/cache.h"
 #include "capture/room.h"

@@ -16,10 +16,22 @@
 /* One run of a program. */
 typedef struct DevRun {
     const StepVec *steps;
+    const Schedule *plan;            /* of the buffers: how large, how long they matter */
     void *const *buffers;            /* by number: where the buffer is in the device's memory */
     int (*step)(void *arg, int i);   /* gives the device step i, or does what is no backend's */
     void *arg;
 } DevRun;
+
+/* A control node whose decisions are left to the device. */
+typedef struct DevControl {
+    const void *taken;               /* cond, loop: a bool in the device's memory */
+    void *count;                     /* loop: an i32 there, the rows done; NULL: nobody asks */
+    int64_t rows;                    /* scan: how many; loop: at most */
+    /* Gives the steps of a block: `which` is 1 for the branch of a cond whose bool is false, else
+     * 0; `row` counts those of a scan or loop from 0. */
+    int (*give)(void *arg, int which, int64_t row);
+    void *arg;
+} DevControl;
 
 struct Backend {
     const char *name;
@@ -32,7 +44,7 @@ struct Backend {
     void (*stop)(Device *d);         /* at the context's end; NULL: there is nothing to end */
 
     /* ---- memory: all of it, or all NULL: the host's memory is the device's */
-    void *(*alloc)(Device *d, size_t bytes);       /* 128-byte aligned, not cleared; NULL: none left */
+    void *(*alloc)(Device *d, size_t bytes);   /* 128-byte aligned, not cleared; NULL: none left */
     /* Once stream 0 has come to what it was given so far: the memory may be used until then. */
     void (*free)(Device *d, void *at);
     /* Host memory that copies go to. NULL: any memory is as good. */
@@ -75,5 +87,16 @@ struct Backend {
     /* Gives the whole program, each step at least once by r->step (to record it) or in a way of its
      * own. NULL: r->step for one step after the other. */
     int (*run_program)(Device *d, void *state, const DevRun *r);
+
+    /* ---- control flow. Positive: the device leaves this one to the default. Asked for nodes whose
+     * blocks need no host: no print or assert is in them. */
+    /* Gives both branches such that one happens. NULL: exec/control.c copies the bool out, waits
+     * for it, and gives that branch alone. */
+    int (*cond)(Device *d, const DevControl *c);
+    /* Gives the rows. NULL: they are given one after the other; nothing is read. */
+    int (*scan)(Device *d, const DevControl *c);
+    /* Gives rows such that they happen while the bool, which each row writes anew, is true, and
+     * counts them. NULL: the bool is copied out and waited for before each row. */
+    int (*loop)(Device *d, const DevControl *c);
 };
 #endif

@@ -66,8 +66,8 @@ int dev_get(Device *d, void *to, const void *from, size_t bytes)
         return SGL_OK;
     }
     if (!d->stage) d->stage = dev_stage(d, STAGE_BYTES);
-    if (!d->stage) return base_fail(d->cx, SGL_ENOMEM, "no memory for copies from %s",
-                                    d->backend->name);
+    if (!d->stage)
+        return base_fail(d->cx, SGL_ENOMEM, "no memory for copies from %s", d->backend->name);
     for (size_t at = 0, n; at < bytes && code >= 0; at += n) {
         n = bytes - at < STAGE_BYTES ? bytes - at : STAGE_BYTES;
         code = get_piece(d, (char *)to + at, (const char *)from + at, n);

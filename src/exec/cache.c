@@ -52,7 +52,7 @@ Cache *exec_cache_new(Ctx *cx)
     ExecSlot *slot = exec_slot(cx);
     Cache *c = slot ? base_mem_zero(1, sizeof *c) : NULL;
     if (!c) {
-        base_fail(cx, SGL_ENOMEM, "out of memory for the cache of programs");
+        base_no_memory(cx, "the cache of programs");
         return NULL;
     }
     slot->cache = c;
@@ -256,7 +256,7 @@ static CacheEntry *add(Cache *c, CacheKind kind, const void *key, size_t n, Prog
     CacheEntry *e = entry_new(c, kind, key, n);
     if (!e) {
         exec_program_free(p);
-        base_fail(c->cx, SGL_ENOMEM, "out of memory for a program");
+        base_no_memory(c->cx, "a program");
         return NULL;
     }
     e->program = p;

@@ -34,6 +34,7 @@ typedef struct Call {
 
 struct Calls {
     Ctx *cx;
+    Device *device;
     const Sizes *sizes; /* borrowed */
     Device *where;      /* the memory that all addresses are in; NULL: the host's */
     bool computes;
@@ -204,6 +205,7 @@ int exec_calls_make(Device *d, const StepVec *steps, const Sizes *sizes, Calls *
     Calls *c = base_mem_zero(1, sizeof *c);
     if (!c) return out_of_memory(cx);
     c->cx = cx;
+    c->device = d;
     c->sizes = sizes;
     c->where = dev_memory(d);
     c->computes = d->backend->computes;
@@ -267,15 +269,45 @@ static int truth(const Calls *c, const void *at, bool *is)
     return code;
 }
 
+/* A node in the hands of the device. */
+typedef struct Giving {
+    Calls *c;
+    Call *call;
+    void *const *buffers;
+} Giving;
+
+typedef int (*ControlFn)(Device *d, const DevControl *k);
+
+/* 1: the device has no say in this node. */
+static int leave_to(const Calls *c, const Call *call, ControlFn slot, const DevControl *k)
+{
+    bool host = !slot;
+    for (int b = 0; b < 2 && call->block[b] >= 0; b++)
+        host = host || exec_program_needs_host(c->blocks.at[call->block[b]].program);
+    return host ? 1 : slot(c->device, k);
+}
+
+static int give_branch(void *arg, int which, int64_t row)
+{
+    const Giving *g = arg;
+    (void)row;
+    const Block *block = &g->c->blocks.at[g->call->block[which]];
+    return exec_program_call(block->program, g->call->in, g->call->out);
+}
+
+/* Both branches where nothing is computed. */
 static int run_cond(Calls *c, Call *call, void *const *buffers)
 {
-    bool taken = false;
-    int status = c->computes ? truth(c, arg(call, 0, buffers), &taken) : SGL_OK;
+    Giving g = {c, call, buffers};
+    DevControl k = {.taken = arg(call, 0, buffers), .give = give_branch, .arg = &g};
     for (int i = 0; i < call->c.ncapture; i++) call->in[i] = arg(call, i + 1, buffers);
-    for (int k = 0; k < call->c.nout; k++) call->out[k] = result(call, k, buffers);
+    for (int n = 0; n < call->c.nout; n++) call->out[n] = result(call, n, buffers);
+    int status = leave_to(c, call, c->device->backend->cond, &k);
+    if (status <= 0) return status;
+    bool taken = false;
+    status = c->computes ? truth(c, k.taken, &taken) : SGL_OK;
     int first = c->computes ? !taken : 0, last = c->computes ? !taken : 1;
-    for (int b = first; b <= last && status >= 0; b++)
-        status = exec_program_call(c->blocks.at[call->block[b]].program, call->in, call->out);
+    for (int b = first; b <= last && status >= 0; b++) status = give_branch(&g, b, 0);
     return status;
 }
 
@@ -307,13 +339,21 @@ static int run_row(Calls *c, Call *call, int64_t row, void *const *buffers)
     return exec_program_call(c->blocks.at[call->block[0]].program, call->in, call->out);
 }
 
-/* How many steps were done, and zeros where carries of steps not done would stand. */
-static int finish_loop(const Calls *c, Call *call, int64_t done, void *const *buffers)
+static int give_row(void *arg, int which, int64_t row)
+{
+    const Giving *g = arg;
+    const Control *k = &g->call->c;
+    (void)which;
+    int status = exec_interrupted(g->c->cx, g->call->step->node);
+    if (status < 0) return status;
+    return run_row(g->c, g->call, k->reverse ? g->call->length - 1 - row : row, g->buffers);
+}
+
+/* Zeros where carries of the rows from `done` on would stand. */
+static int clear_saved(const Calls *c, const Call *call, int64_t done, void *const *buffers)
 {
     const Control *k = &call->c;
-    const int32_t steps = (int32_t)done;
-    int count = call_arg(call, k->count), status = SGL_OK;
-    if (count >= 0) status = dev_put(c->where, buffers[count], &steps, sizeof steps);
+    int status = SGL_OK;
     for (int i = 0; i < k->ncarry && status >= 0; i++) {
         int b = call_arg(call, k->saved + i);
         size_t left = (size_t)(call->length - done) * call->bytes[i];
@@ -322,9 +362,34 @@ static int finish_loop(const Calls *c, Call *call, int64_t done, void *const *bu
     return status;
 }
 
+/* How many rows were done, and zeros behind them. */
+static int finish_loop(const Calls *c, Call *call, int64_t done, void *const *buffers)
+{
+    const int32_t rows = (int32_t)done;
+    int count = call_arg(call, call->c.count), status = SGL_OK;
+    if (count >= 0) status = dev_put(c->where, buffers[count], &rows, sizeof rows);
+    return status < 0 ? status : clear_saved(c, call, done, buffers);
+}
+
+/* The rows by the device; 1: it leaves them to us. */
+static int leave_rows(Calls *c, Call *call, void *const *buffers)
+{
+    const Control *k = &call->c;
+    const Backend *backend = c->device->backend;
+    Giving g = {c, call, buffers};
+    DevControl all = {.rows = call->length, .give = give_row, .arg = &g};
+    if (k->op == OP_scan) return leave_to(c, call, backend->scan, &all);
+    int count = call_arg(call, k->count);
+    all.taken = call->in[0];
+    all.count = count < 0 ? NULL : buffers[count];
+    int status = backend->loop ? clear_saved(c, call, 0, buffers) : SGL_OK;
+    return status < 0 ? status : leave_to(c, call, backend->loop, &all);
+}
+
 static int run_steps(Calls *c, Call *call, void *const *buffers)
 {
     const Control *k = &call->c;
+    Giving g = {c, call, buffers};
     int64_t done = 0, most = call->length;
     int status = SGL_OK;
     for (int i = 0; i < k->ncarry && status >= 0; i++) {
@@ -333,13 +398,14 @@ static int run_steps(Calls *c, Call *call, void *const *buffers)
     }
     for (int i = k->ncarry + k->nxs; i < call->step->node->nin; i++)
         call->in[i] = arg(call, i, buffers);
+    if (status >= 0) status = leave_rows(c, call, buffers);
+    if (status <= 0) return status;
     if (!c->computes && k->op == OP_loop && most > 1) most = 1;
     for (; done < most && status >= 0; done++) {
         bool more = true;
         if (k->op == OP_loop && c->computes) status = truth(c, call->in[0], &more);
-        if (status >= 0 && more) status = exec_interrupted(c->cx, call->step->node);
         if (status < 0 || !more) break;
-        status = run_row(c, call, k->reverse ? call->length - 1 - done : done, buffers);
+        status = give_row(&g, 0, done);
     }
     return status >= 0 && k->op == OP_loop ? finish_loop(c, call, done, buffers) : status;
 }

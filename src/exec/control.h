@@ -28,6 +28,8 @@ int exec_calls_of(const Calls *c, int step, int out[2]);
 
 /* program.c: as exec_compile, for a block: a part of a program, which is not told of. */
 Program *exec_compile_part(Graph *g, const char *text, const SizeValues *values);
+/* program.c: is anything among its steps, or those of its blocks, that the host does: an effect? */
+bool exec_program_needs_host(const Program *p);
 /* program.c: a run on plain addresses, for blocks: in[i] of graph input i, out[k] of output k,
  * naturally aligned. State is updated in place. */
 int exec_program_call(Program *p, void *const *in, void *const *out);

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 #include "base/clock.h"
+#include "exec/flight.h"
 #include "exec/program_type.h"
 #include "exec/slot.h"
 #include "exec/tell.h"
@@ -95,9 +96,14 @@ static int lower(Program *p)
     int code = SGL_OK;
     for (int i = 0; i < s->groups.n && code == SGL_OK; i++) {
         int first = p->steps.n;
-        code = kern_lower(s, i, &p->arena, &p->steps);
+        code = exec_flight_wait(s, i, &p->steps);
+        if (code == SGL_OK) code = exec_flight_begin(s, i, &p->steps);
+        if (code == SGL_OK) code = kern_lower(s, i, &p->arena, &p->steps);
+        if (code == SGL_OK) code = exec_flight_end(s, i, first, &p->steps);
         if (code == SGL_OK) exec_group_tell(p, i, first);
     }
+    if (code == SGL_OK) code = exec_flight_wait(s, s->groups.n, &p->steps);
+    if (code == SGL_ENOMEM) code = out_of_memory(p);
     if (code == SGL_OK) code = add_copies(p);
     return code == SGL_OK ? kern_share(p->cx, &p->steps, &p->info.bodies) : code;
 }
@@ -250,6 +256,7 @@ Program *exec_compile_part(Graph *g, const char *text, const SizeValues *values)
     p->cx = cx;
     p->device = device;
     p->where = dev_memory(device);
+    cx->streams = device->backend->streams;
     p->schedule = schedule(g, text, values, &p->info, &key);
     if (!p->schedule || lower(p) < 0 || fill(p) < 0 || allocate(p) < 0 || prepare(p) < 0) {
         exec_program_free(p);
@@ -457,14 +464,34 @@ typedef struct Watched {
     bool told; /* somebody wants to hear of steps */
 } Watched;
 
+static int give_call(Program *p, const Step *step)
+{
+    return exec_calls_run(p->calls, (int)(step - p->steps.at), p->buffers);
+}
+
+static int give_record(Program *p, const Step *step)
+{
+    return p->device->backend->record(p->device, step->stream, step->event);
+}
+
+static int give_wait(Program *p, const Step *step)
+{
+    return p->device->backend->wait(p->device, step->stream, step->event);
+}
+
 /* An error inside a block has its position already. */
 static int give_step(const Watched *w, int i)
 {
+    static int (*const OWN[STEP_KINDS])(Program * p, const Step *step) = {
+        [STEP_CALL] = give_call,
+        [STEP_RECORD] = give_record,
+        [STEP_WAIT] = give_wait,
+    };
     Program *p = w->p;
     const Step *step = &p->steps.at[i];
     if (exec_interrupted(p->cx, step->node) < 0) return SGL_EINTR;
-    int code = step->kind == STEP_CALL ? exec_calls_run(p->calls, i, p->buffers)
-                                       : p->device->backend->run(p->device, p->state, &w->run, i);
+    int code = OWN[step->kind] ? OWN[step->kind](p, step)
+                               : p->device->backend->run(p->device, p->state, &w->run, i);
     if (code < 0) dev_blame(p->cx, step->node);
     return code;
 }
@@ -480,19 +507,19 @@ static int run_step(void *arg, int i)
     return code;
 }
 
-/* All steps, in the backend's way or one after the other. What may fail is waited for, and so is
- * everything when something did: nothing then uses what the caller may free. */
+/* All steps, in the backend's way or one after the other. When something failed, everything is
+ * waited for: nothing then uses what the caller may free. */
 static int run_all(Program *p)
 {
     const Backend *backend = p->device->backend;
     Watched w = {.p = p, .hooks = hooks_of(p->cx), .told = obs_wanted(p->cx, OBS_step_end)};
     int code = SGL_OK;
-    w.run = (DevRun){&p->steps, p->buffers, run_step, &w};
+    w.run = (DevRun){&p->steps, p->schedule, p->buffers, run_step, &w};
     if (backend->run_program) code = backend->run_program(p->device, p->state, &w.run);
     else
         for (int i = 0; i < p->steps.n && code >= 0; i++) code = run_step(&w, i);
     if (code < 0) dev_drain(p->device);
-    return code >= 0 && p->fails ? dev_sync(p->device) : code;
+    return code;
 }
 
 static int run_steps(Program *p)
@@ -511,11 +538,21 @@ int exec_run(Program *p, Storage *const *in, Storage **out)
     if (watched) span = obs_span_begin(p->cx);
     int code = bind(p, in);
     if (code >= 0) code = run_steps(p);
+    if (code >= 0 && p->fails) code = dev_sync(p->device);
     for (int k = 0; k < exec_program_graph(p)->outputs.n && code >= 0; k++)
         out[k] = dev_storage_ref(p->kept[k]);
     if (told && code >= 0) exec_run_tell(p, obs_span_ms(&span));
     if (watched) obs_span_end(p->cx, &span);
     return code < 0 ? code : SGL_OK;
+}
+
+bool exec_program_needs_host(const Program *p)
+{
+    for (int i = 0; i < p->steps.n; i++)
+        if (p->steps.at[i].kind == STEP_CALL && !ir_is_control(p->steps.at[i].node)) return true;
+    for (int i = 0; i < exec_calls_count(p->calls); i++)
+        if (exec_program_needs_host(exec_calls_at(p->calls, i))) return true;
+    return false;
 }
 
 int exec_program_call(Program *p, void *const *in, void *const *out)

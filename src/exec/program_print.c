@@ -95,11 +95,15 @@ void exec_step_print(const Program *p, int step, Str *out)
         print_call(p, step, out);
     } else if (s->kind == STEP_COPY) {
         base_str_fmt(out, " b%d to b%d, %lld bytes", s->args[0], s->args[1], (long long)s->bytes);
+    } else if (s->kind == STEP_RECORD || s->kind == STEP_WAIT) {
+        base_str_fmt(out, " event %d, stream %d", s->event, s->stream);
     } else {
         for (int i = 0; i < STEPS[s->kind].views; i++) put_view(&s->view[i], out);
         base_str_put(out, " to");
         put_view(&s->out, out);
     }
+    if (s->stream && s->kind != STEP_RECORD && s->kind != STEP_WAIT)
+        base_str_fmt(out, " on stream %d", s->stream);
     SrcPos pos = base_src_pos(p->cx, s->node ? s->node->src : 0);
     if (pos.line > 0) base_str_fmt(out, "  (%s:%d)", pos.file, pos.line);
     base_str_put(out, "\n");

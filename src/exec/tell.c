@@ -8,12 +8,6 @@
 
 enum { FUSED_MIN = 3, LIST_MAX = 400 };
 
-/* Of the kernel, or its kind. */
-static const char *step_name(const Step *s)
-{
-    return s->kind == STEP_KERNEL ? s->kernel->name : STEPS[s->kind].name;
-}
-
 void exec_compile_tell(Ctx *cx, const Program *p, bool in_memory, double ms)
 {
     const ProgramInfo none = {.cache = "none"}, *info = p ? &p->info : &none;
@@ -79,7 +73,7 @@ void exec_step_tell(const Program *p, int step, double seconds)
 {
     const Step *s = &p->steps.at[step];
     obs_event(p->cx, OBS_step_end, seconds * 1e3, OBS_INT("step", step),
-              OBS_TEXT("name", step_name(s)));
+              OBS_TEXT("name", kern_step_name(s)));
 }
 
 void exec_run_tell(const Program *p, double ms)

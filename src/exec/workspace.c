@@ -1,7 +1,7 @@
 /* workspace.c: the stacks of blocks behind workspace.h.
  *
- * Holds: a block only grows while its depth is free, and is then new: what it held is nobody's. What
- *        the device was given before may still run in the old one, which it frees after that.
+ * Holds: a block only grows while its depth is free, and is then new: what it held is nobody's.
+ *        What the device was given before may still run in the old one, which it frees after that.
  */
 #include "exec/workspace.h"
 #include "exec/slot.h"

@@ -159,7 +159,7 @@ void ir_attr_put_real(AttrBuf *b, double value) { ir_attr_put(b, ir_attr_real_wo
 int64_t ir_attr_text_word(Ctx *cx, const char *text)
 {
     const char *kept = base_intern(&cx->names, text, strlen(text));
-    if (!kept) base_fail(cx, SGL_ENOMEM, "out of memory for a text");
+    if (!kept) base_no_memory(cx, "a text");
     return (int64_t)(intptr_t)kept;
 }
 

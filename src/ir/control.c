@@ -8,8 +8,6 @@
 #include "ir/control.h"
 #include "ir/text.h"
 
-static int out_of_memory(Ctx *cx) { return base_fail(cx, SGL_ENOMEM, "out of memory for a block"); }
-
 static bool same_text(const Graph *a, const Graph *b)
 {
     Str x = {0}, y = {0};
@@ -29,7 +27,7 @@ int ir_block_add(Graph *g, Graph *block)
     if (g->cx->err.code) return g->cx->err.code;
     for (int i = 0; i < g->blocks.n; i++)
         if (g->blocks.at[i]->hash == block->hash && same_text(g->blocks.at[i], block)) return i;
-    if (!vec_push(&g->blocks, block)) return out_of_memory(g->cx);
+    if (!vec_push(&g->blocks, block)) return base_no_memory(g->cx, "a block");
     ir_graph_ref(block);
     return g->blocks.n - 1;
 }
@@ -143,7 +141,7 @@ Node *ir_cond(Node *pred, int n, Node *const *in, int then, int otherwise, int o
         for (int i = 0; i < n; i++) all[i + 1] = in[i];
         made = ir_attr_node(pred->graph, OP_cond, n + 1, all, &b);
     } else {
-        out_of_memory(pred->graph->cx);
+        base_no_memory(pred->graph->cx, "a block");
     }
     base_mem_free(all);
     return made;

@@ -31,8 +31,6 @@ typedef struct List {
     Node **at;
 } List;
 
-static bool is_float(const Node *n) { return DTYPES[n->dtype].class == CLASS_FLOAT; }
-
 static List list_new(Reversal *r, int most)
 {
     List l = {0, base_arena_zero(&r->arena, (size_t)most + 1, sizeof *l.at)};
@@ -139,7 +137,7 @@ static void put_carries(Reversal *r, Lists *l)
 {
     const Control *c = &r->c;
     for (int i = 0; i < c->ncarry; i++)
-        if (is_float(r->n->in[i])) add(r, &l->in, r->dy[i] ? r->dy[i] : zeros(r->n->in[i]));
+        if (ir_is_float(r->n->in[i])) add(r, &l->in, r->dy[i] ? r->dy[i] : zeros(r->n->in[i]));
     l->dcapture = l->in.n;
     for (int i = c->ncarry + c->nxs; i < r->n->nin; i++)
         if (r->wants[i]) add(r, &l->in, zeros(r->n->in[i]));
@@ -202,9 +200,9 @@ static void step_back(Reversal *r, const Lists *l, Graph *g, Node *const *in, Li
                : i < first   ? l->xs + i - c->ncarry
                              : l->captures + i - first]);
     for (int i = 0; i < nin; i++)
-        if (i < c->ncarry ? is_float(r->n->in[i]) : r->wants[i]) add(r, &wrt, args.at[i]);
+        if (i < c->ncarry ? ir_is_float(r->n->in[i]) : r->wants[i]) add(r, &wrt, args.at[i]);
     for (int i = 0; i < c->ncarry; i++)
-        if (is_float(r->n->in[i])) seeds.at[i] = in[d++];
+        if (ir_is_float(r->n->in[i])) seeds.at[i] = in[d++];
     for (int k = c->ncarry; k < c->saved && c->op == OP_scan; k++)
         if (l->dy[k] >= 0) seeds.at[k] = in[l->dy[k]];
     if (r->failed || differentiate(r, g, c->block[0], args.at, seeds.at, r->masked, &wrt, dx.at)) {
@@ -214,7 +212,7 @@ static void step_back(Reversal *r, const Lists *l, Graph *g, Node *const *in, Li
     List ys = list_new(r, nin);
     int sum = l->dcapture;
     for (int i = 0, w = 0; i < nin && !r->failed; i++) {
-        if (i < c->ncarry ? !is_float(r->n->in[i]) : !r->wants[i]) continue;
+        if (i < c->ncarry ? !ir_is_float(r->n->in[i]) : !r->wants[i]) continue;
         Node *dxi = dx.at[w], *x = wrt.at[w++];
         if (i < c->ncarry) {
             Node *more = l->dsaved[i] >= 0 ? in[l->dsaved[i]] : NULL;
@@ -304,7 +302,7 @@ static int grad_repeated(Reversal *r, Node **dx)
     int carry = 0, sum = l.dcapture, slice = l.ncarry;
     for (int i = 0; i < r->n->nin && !r->failed; i++) {
         bool is_carry = i < c->ncarry, is_x = !is_carry && i < c->ncarry + c->nxs;
-        if (is_carry ? !is_float(r->n->in[i]) : !r->wants[i]) continue;
+        if (is_carry ? !ir_is_float(r->n->in[i]) : !r->wants[i]) continue;
         int which = is_carry ? carry++ : is_x ? slice++ : sum++;
         if (!r->wants[i]) continue;
         dx[i] = ir_scan(l.in.n, l.in.at, number, l.ncarry, l.nxs, c->length, !c->reverse, which);

@@ -28,7 +28,7 @@ const DimTable *ir_dim_table(const Ctx *cx)
 
 static Dim out_of_memory(Ctx *cx)
 {
-    base_fail(cx, SGL_ENOMEM, "out of memory for a dim");
+    base_no_memory(cx, "a dim");
     return DIM_FAIL;
 }
 

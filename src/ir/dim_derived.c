@@ -41,7 +41,7 @@ static int64_t derived(Ctx *cx, DimSymbol s, Str *name)
         t->symbols.at[t->symbols.n++] = s;
         return t->symbols.n - 1;
     }
-    base_fail(cx, SGL_ENOMEM, "out of memory for a dim");
+    base_no_memory(cx, "a dim");
     return -1;
 }
 
@@ -152,7 +152,7 @@ static Dim part_of(Ctx *cx, DimExpr x, int64_t k, bool rest)
 {
     DimTerm *terms = base_mem_alloc((size_t)(x.n + 1) * sizeof *terms);
     if (!terms) {
-        base_fail(cx, SGL_ENOMEM, "out of memory for a dim");
+        base_no_memory(cx, "a dim");
         return DIM_FAIL;
     }
     int64_t left = (x.constant % k + k) % k;

@@ -31,8 +31,6 @@ static int out_of_memory(const Graph *g)
     return base_fail(g->cx, SGL_ENOMEM, "grad: out of memory.");
 }
 
-static bool is_float(const Node *n) { return DTYPES[n->dtype].class == CLASS_FLOAT; }
-
 static int check_arguments(Graph *g, const Node *loss, int n, Node *const *wrt)
 {
     Str s = {0};
@@ -42,10 +40,10 @@ static int check_arguments(Graph *g, const Node *loss, int n, Node *const *wrt)
         if (!wrt[i]) return g->cx->err.code ? g->cx->err.code : SGL_EARG;
         if (wrt[i]->graph != g || loss->graph != g)
             return base_fail(g->cx, SGL_EARG, "grad: the loss and its inputs lie in two graphs.");
-        if (!is_float(wrt[i]) && !wrong) wrong = wrt[i];
+        if (!ir_is_float(wrt[i]) && !wrong) wrong = wrt[i];
     }
-    if (is_float(loss) && loss->rank == 0 && !wrong) return 0;
-    bool bad_loss = !is_float(loss) || loss->rank;
+    if (ir_is_float(loss) && loss->rank == 0 && !wrong) return 0;
+    bool bad_loss = !ir_is_float(loss) || loss->rank;
     ir_type_text(bad_loss ? loss : wrong, &s);
     base_fail(g->cx, SGL_EGRAD,
               bad_loss ? "grad: the loss must be one float, it is %s."
@@ -62,7 +60,7 @@ static void spread_flow(const Graph *g, uint8_t *mark, uint32_t count)
 {
     for (uint32_t id = 0; id < count; id++) {
         const Node *node = g->nodes.at[id];
-        if (!is_float(node) || !ir_op(node)->flows) continue;
+        if (!ir_is_float(node) || !ir_op(node)->flows) continue;
         for (int i = 0; i < node->nin; i++) mark[id] |= mark[node->in[i]->id];
     }
 }
@@ -73,7 +71,7 @@ void ir_grad_reach(const Graph *g, uint8_t *mark)
 {
     for (int id = g->nodes.n - 1; id >= 0; id--) {
         const Node *node = g->nodes.at[id];
-        if (!mark[id] || !is_float(node) || !ir_op(node)->flows) continue;
+        if (!mark[id] || !ir_is_float(node) || !ir_op(node)->flows) continue;
         for (int i = 0; i < node->nin; i++) mark[node->in[i]->id] = 1;
     }
 }

@@ -19,7 +19,7 @@ Graph *ir_graph_new(Ctx *cx)
         if (vec_push(&g->regions, whole)) return g;
         base_mem_free(g);
     }
-    base_fail(cx, SGL_ENOMEM, "out of memory for a graph");
+    base_no_memory(cx, "a graph");
     return NULL;
 }
 

@@ -117,6 +117,7 @@ const int64_t *ir_attr_list(const Node *n, int which, int *count);
 
 /* Facts */
 static inline const OpInfo *ir_op(const Node *n) { return &OPS[n->op]; }
+static inline bool ir_is_float(const Node *n) { return DTYPES[n->dtype].class == CLASS_FLOAT; }
 static inline const OpRules *ir_rules(const Ctx *cx, Op op)
 {
     return (const OpRules *)cx->slot[CTX_OPS] + op;

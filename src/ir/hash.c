@@ -86,7 +86,7 @@ uint64_t ir_graph_hash(const Graph *g)
     uint64_t h = mix((uint64_t)g->inputs.n, (uint64_t)g->outputs.n), assigns = 0;
     uint64_t *by_id = base_mem_alloc((g->nodes.n + 1) * sizeof *by_id);
     if (!by_id) {
-        base_fail(g->cx, SGL_ENOMEM, "out of memory for the hash of a graph");
+        base_no_memory(g->cx, "the hash of a graph");
         return 0;
     }
     for (int id = 0; id < g->nodes.n; id++) by_id[id] = node_hash(g->nodes.at[id], by_id);

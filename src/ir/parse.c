@@ -29,7 +29,7 @@ enum { MAX_DEPTH = 32 };
 
 static bool no_memory(Parser *p)
 {
-    base_fail(p->g->cx, SGL_ENOMEM, "out of memory for a parsed graph");
+    base_no_memory(p->g->cx, "a parsed graph");
     return false;
 }
 

@@ -10,11 +10,6 @@
 #include "ir/rebuild.h"
 #include "ir/side.h"
 
-static int out_of_memory(const Rebuild *rb)
-{
-    return base_fail(rb->from->cx, SGL_ENOMEM, "out of memory for a graph");
-}
-
 /* A builder returns NULL only after it recorded why. */
 static int failure(const Rebuild *rb)
 {
@@ -132,7 +127,8 @@ static int rebuild(Rebuild *rb, bool inputs_first)
     Node **in = base_mem_alloc((size_t)most_inputs(rb->from) * sizeof *in);
     rb->made = base_mem_zero((size_t)rb->from->nodes.n + 1, sizeof *rb->made);
     rb->region = base_mem_zero((size_t)rb->from->regions.n, sizeof *rb->region);
-    int status = in && rb->made && rb->region ? begin_regions(rb) : out_of_memory(rb);
+    int status =
+        in && rb->made && rb->region ? begin_regions(rb) : base_no_memory(rb->from->cx, "a graph");
     if (status == SGL_OK && inputs_first) status = make_nodes(rb, true, in);
     if (status == SGL_OK) status = make_nodes(rb, false, in);
     if (status == SGL_OK) status = fill_regions(rb, in);
@@ -202,7 +198,7 @@ Graph *ir_rebuild_live(const Graph *from, Remake remake, RebuildOrigin origin, v
                                            .origin = origin,
                                            .arg = arg});
     } else {
-        base_fail(from->cx, SGL_ENOMEM, "out of memory for a graph");
+        base_no_memory(from->cx, "a graph");
         ir_graph_free(to);
     }
     ir_live_free(&live);
@@ -227,7 +223,7 @@ int ir_block_splice(Graph *to, const Graph *block, Node *const *in, const uint8_
     uint8_t *none = base_mem_zero((size_t)block->regions.n, 1);
     Rebuild rb = {.from = block, .to = to, .nodes = mark, .regions = none, .arg = (void *)in};
     rb.remake = splice_node;
-    int status = roots && mark && none ? SGL_OK : out_of_memory(&rb);
+    int status = roots && mark && none ? SGL_OK : base_no_memory(to->cx, "a graph");
     for (int k = 0; k < nout && status == SGL_OK; k++)
         if (!wanted || wanted[k]) roots[n++] = block->outputs.at[k].node;
     if (status == SGL_OK) ir_reachable(block, n, roots, mark);

@@ -135,6 +135,6 @@ bool ir_scan_quoted(Scan *s, Str *out)
         s->at = next;
     }
     s->at++;
-    if (out->failed) base_fail(s->cx, SGL_ENOMEM, "out of memory for a string");
+    if (out->failed) base_no_memory(s->cx, "a string");
     return !out->failed;
 }

@@ -91,7 +91,7 @@ int kern_share(Ctx *cx, StepVec *steps, int *distinct)
         } else if (base_map_set(&first, key, (uint64_t)i)) {
             ++*distinct;
         } else {
-            status = base_fail(cx, SGL_ENOMEM, "out of memory for the kernels of a program");
+            status = base_no_memory(cx, "the kernels of a program");
         }
     }
     base_map_free(&first);

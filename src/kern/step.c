@@ -68,6 +68,11 @@ bool kern_step_use(const Step *s, int i, StepUse *use)
     return USES[STEPS[s->kind].uses](s, i, use);
 }
 
+const char *kern_step_name(const Step *s)
+{
+    return s->kind == STEP_KERNEL ? s->kernel->name : STEPS[s->kind].name;
+}
+
 StepKind kern_step_of(int op)
 {
     int kind = 0;

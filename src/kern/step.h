@@ -1,7 +1,8 @@
 /* step.h: the steps of a program, in the form backends execute, and the lowering that makes them.
  *
  * A step's buffers are numbers into the program's buffer table; a View is a strided window on one
- * (strides in elements). Numbers that a run decides are filled in before it. Everything a step points to lives in the arena given to kern_lower.
+ * (strides in elements). Numbers that a run decides are filled in before it. Everything a step
+ * points to lives in the arena given to kern_lower.
  */
 #ifndef SGL_KERN_STEP_H
 #define SGL_KERN_STEP_H
@@ -55,6 +56,7 @@ typedef VEC(Step) StepVec;
  * CALL needs none. */
 typedef struct StepUse { int buffer; bool reads, writes; } StepUse;
 bool kern_step_use(const Step *s, int i, StepUse *use);
+const char *kern_step_name(const Step *s);       /* of its kernel, or of its kind */
 /* The kind of the steps that run the op, or STEP_KINDS. */
 StepKind kern_step_of(int op);
 /* Lowers group number `group`; appends its steps. */

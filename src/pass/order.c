@@ -1,7 +1,7 @@
 /* order.c: the order of execution.
  *
  * In:   a schedule after `fuse`: groups in any order, the nodes each reads and leaves.
- * Out:  the groups sorted, group_of renumbered.
+ * Out:  the groups sorted, group_of renumbered; which of them run beside others (start.c).
  * Holds: a group runs after the groups whose nodes it reads. A group that computes the new value of
  *        a state runs after the other readers of the old one wherever no path forbids it, so that
  *        `plan` can write it in place.
@@ -203,6 +203,7 @@ int pass_order(PassState *st)
         code = base_fail(st->cx, SGL_ENOMEM, "order: no memory to sort %d groups", o.n);
     else if (placed < o.n)
         code = base_fail(st->cx, SGL_EINTERN, "order: %d groups wait for each other", o.n - placed);
+    if (code == SGL_OK) pass_start_groups(st->schedule, st->cx->streams);
     vec_free(&o.ready);
     base_arena_free(&o.arena);
     return code;

@@ -38,7 +38,7 @@ static int wrap(PassState *st)
 {
     if (st->schedule) return SGL_OK;
     st->schedule = base_mem_zero(1, sizeof *st->schedule);
-    if (!st->schedule) return base_fail(st->cx, SGL_ENOMEM, "out of memory for a schedule");
+    if (!st->schedule) return base_no_memory(st->cx, "a schedule");
     st->schedule->graph = st->graph;
     return SGL_OK;
 }

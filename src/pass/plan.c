@@ -5,7 +5,8 @@
  *       outputs, then those of the arena. A node whose memory is not the place it must end up in
  *       (an output that is an input or comes twice, an assign that is not in place) is copied by
  *       the program after the last group.
- * Holds: an assign is in place only when nothing reads the old value after the group that writes
+ * Holds: what a group that was started reads and writes is its own until it is waited for. An
+ *        assign is in place only when nothing reads the old value after the group that writes
  *        the new one. Assigns happen at once: the old value of a state that another state gets is
  *        saved first, in an arena buffer of the input's node.
  */
@@ -59,7 +60,7 @@ static void find_last_reads(Plan *p)
     for (int t = 0; t < p->end; t++) {
         const Group *group = &p->s->groups.at[t];
         if (group->kind == GROUP_ALIAS) continue;
-        for (int k = 0; k < group->ins.n; k++) read_at(p, group->ins.at[k], t);
+        for (int k = 0; k < group->ins.n; k++) read_at(p, group->ins.at[k], group->until);
     }
     for (int i = 0; i < g->outputs.n; i++) read_at(p, g->outputs.at[i].node, p->end);
     for (int i = 0; i < g->assigns.n; i++) {
@@ -159,7 +160,7 @@ static bool place_outs(Plan *p, int t)
     for (int k = 0; k < g->outs.n; k++) {
         Node *out = g->outs.at[k];
         if (s->buffer_of[out->id] >= 0) continue;
-        int last = p->last[out->id] > t ? p->last[out->id] : t;
+        int last = p->last[out->id] > g->until ? p->last[out->id] : g->until;
         int b = dying(p, g, t, out);
         s->buffer_of[out->id] = b >= 0 ? b : s->buffers.n;
         if (b < 0 && !add_buffer(p, out, BUF_ARENA, 0, t, last)) return false;

@@ -1,4 +1,4 @@
-/* plan.h: what order.c, plan.c, inplace.c and pack.c share.
+/* plan.h: what order.c, start.c, plan.c, inplace.c and pack.c share.
  *
  * Time is counted in groups: group t of the order runs at time t; what the program copies at the
  * end (outputs that are inputs, assigns not made in place) happens at time `groups.n`.
@@ -13,6 +13,9 @@ enum { PLAN_ALIGN = 128 };
 Node *pass_root(const Schedule *s, Node *n);
 /* For the sizes at hand; a multiple of PLAN_ALIGN. */
 size_t pass_node_bytes(const Schedule *s, const Node *n);
+
+/* The end of `order`: which groups run beside others, on a device with so many streams. */
+void pass_start_groups(Schedule *s, int streams);
 
 /* Does group g read x only at the very element of `out` it computes, so that `out` may take the
  * memory of x? `mark` has one byte a node, all 0 before and after. */

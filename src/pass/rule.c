@@ -7,7 +7,6 @@
 
 /* Tests of an input */
 
-static bool is_float(const Node *x) { return DTYPES[x->dtype].class == CLASS_FLOAT; }
 static bool is_int(const Node *x) { return DTYPES[x->dtype].class == CLASS_INT; }
 
 static bool constant(const Node *x)
@@ -27,7 +26,7 @@ static bool is_value(const Node *x, double wanted)
 static bool plus_zero(const Node *x) { return is_value(x, 0); }
 static bool any_zero(const Node *x) { return is_value(x, 0) || is_value(x, -0.0); }
 static bool int_zero(const Node *x) { return is_int(x) && is_value(x, 0); }
-static bool adds_nothing(const Node *x) { return is_value(x, is_float(x) ? -0.0 : 0); }
+static bool adds_nothing(const Node *x) { return is_value(x, ir_is_float(x) ? -0.0 : 0); }
 static bool one(const Node *x) { return is_value(x, 1); }
 static bool int_one(const Node *x) { return is_int(x) && one(x); }
 static bool minus_one(const Node *x) { return is_value(x, -1); }
@@ -135,7 +134,7 @@ static Node *sign_into_constant(Node *n)
 {
     double value;
     ir_const_value(n->in[1], &value);
-    if (!is_float(n) || isnan(value)) return NULL;
+    if (!ir_is_float(n) || isnan(value)) return NULL;
     Node *in[] = {n->in[0]->in[0], ir_const_like(n->in[1], -value)};
     return ir_elementwise(n->graph, n->op, 2, in);
 }

@@ -12,7 +12,7 @@ Sizes *pass_sizes_new(Ctx *cx, const SizeValues *values)
     if (s) s->own = base_mem_zero((size_t)n + 1, sizeof *s->own);
     if (!s || !s->own) {
         base_mem_free(s);
-        base_fail(cx, SGL_ENOMEM, "out of memory for the sizes of a program");
+        base_no_memory(cx, "the sizes of a program");
         return NULL;
     }
     s->cx = cx;
@@ -62,7 +62,7 @@ bool pass_size_inside(Sizes *s, Num a, int64_t lo, int64_t hi)
     bool inside = value >= lo && value <= hi;
     if (!vec_push(&s->tests, ((SizeTest){a, lo, hi, inside})) && !s->failed) {
         s->failed = true;
-        base_fail(s->cx, SGL_ENOMEM, "out of memory for the sizes of a program");
+        base_no_memory(s->cx, "the sizes of a program");
     }
     return inside;
 }

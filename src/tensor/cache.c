@@ -29,7 +29,7 @@ int tensor_cache_text(const Graph *g, Str *out)
     ir_print_plain(g, out);
     base_mem_free(number);
     if (n >= 0 && !out->failed) return (int)plain;
-    return base_fail(g->cx, SGL_ENOMEM, "out of memory for the key of a program");
+    return base_no_memory(g->cx, "the key of a program");
 }
 
 static void captured_key(const Host *h, const CacheRecipe *r, Str *key)
@@ -60,7 +60,7 @@ CacheEntry *tensor_cache_captured(Host *h, const CacheRecipe *r)
     double start = base_clock();
     captured_key(h, r, &key);
     CacheEntry *e = key.failed ? NULL : exec_cache_hold(room_of(h)->cache, key.at, key.n);
-    if (key.failed) base_fail(h->cx, SGL_ENOMEM, "out of memory for the key of a program");
+    if (key.failed) base_no_memory(h->cx, "the key of a program");
     if (!e && !key.failed) {
         const char *text = r->plain ? r->text->at + r->plain : NULL;
         e = compile(h, r->graph(r), text, r->sizes, &key);

@@ -53,7 +53,7 @@ static Rebuild copying(const Graph *from, const uint8_t *mark, Graph *to, uint8_
 int tensor_copy(const Graph *from, const uint8_t *mark, Graph *to, Node **made)
 {
     uint8_t *regions = base_mem_zero((size_t)from->regions.n, 1);
-    if (!regions) return base_fail(to->cx, SGL_ENOMEM, "out of memory for a graph");
+    if (!regions) return base_no_memory(to->cx, "a graph");
     Rebuild rb = copying(from, mark, to, regions);
     int status = ir_rebuild_nodes(&rb);
     if (status == SGL_OK) memcpy(made, rb.made, (size_t)from->nodes.n * sizeof *made);
@@ -72,7 +72,7 @@ Graph *tensor_copy_whole(const Graph *from)
         Rebuild rb = copying(from, live.node, to, live.region);
         made = ir_rebuild_graph(&rb);
     } else {
-        base_fail(from->cx, SGL_ENOMEM, "out of memory for a graph");
+        base_no_memory(from->cx, "a graph");
         ir_graph_free(to);
     }
     ir_live_free(&live);

@@ -258,7 +258,7 @@ static bool renew_states(Flow *f, Tensor *const *tensor)
 static int no_memory(Host *h, Flow *f)
 {
     f->known.n = 0;
-    return base_fail(h->cx, SGL_ENOMEM, "out of memory for a step");
+    return base_no_memory(h->cx, "a step");
 }
 
 int tensor_flow_begin(Host *h, Flow *f, Tensor *const *tensor, Origin **out)

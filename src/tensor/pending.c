@@ -109,7 +109,7 @@ static int ready(lua_State *L, Recorder *r)
     if (r->trace && !r->trace->pins && tidy(L, r) < 0) return h->cx->err.code;
     if (r->trace) return SGL_OK;
     Trace *tr = base_mem_zero(1, sizeof *tr);
-    if (!tr) return base_fail(h->cx, SGL_ENOMEM, "out of memory for a graph");
+    if (!tr) return base_no_memory(h->cx, "a graph");
     if (tensor_trace_init(tr, h->cx) < 0) {
         base_mem_free(tr);
         return h->cx->err.code;

@@ -37,8 +37,7 @@ void tensor_trace_end(Trace *tr)
 int tensor_trace_store(Trace *tr, const Node *n, Storage *s)
 {
     int need = (int)n->id + 1;
-    if (!vec_reserve(&tr->value, need))
-        return base_fail(tr->graph->cx, SGL_ENOMEM, "out of memory for a value");
+    if (!vec_reserve(&tr->value, need)) return base_no_memory(tr->graph->cx, "a value");
     while (tr->value.n < need) tr->value.at[tr->value.n++] = NULL;
     tr->value.at[n->id] = dev_storage_ref(s);
     tr->held += (int64_t)s->bytes;
@@ -187,7 +186,7 @@ Node *tensor_trace_leaf(Trace *tr, const Tensor *t)
     if (!n || tensor_trace_store(tr, n, t->storage) < 0) return NULL;
     Leaf leaf = {t->id, t->origin, t->result};
     if (add_leaf(tr, n, &leaf) && base_map_set(&tr->leaf, t->id, n->id)) return n;
-    base_fail(tr->graph->cx, SGL_ENOMEM, "out of memory for a graph");
+    base_no_memory(tr->graph->cx, "a graph");
     return NULL;
 }
 

@@ -368,6 +368,28 @@ static void list_conditions(lua_State *L, const Guards *g)
     }
 }
 
+/* Pushes a guard as a table of its list; the anchor is at 2, the list at 3. */
+static void push_guard(lua_State *L, const Guarded *q)
+{
+    lua_createtable(L, 0, 5);
+    lua_pushstring(L, KIND_NAMES[q->kind]);
+    lua_setfield(L, 4, "kind");
+    lua_rawgeti(L, 2, q->container);
+    if (q->kind == GUARD_UPVALUE) {
+        const char *name = lua_getupvalue(L, 5, q->key);
+        lua_settop(L, 5);
+        lua_pushstring(L, name ? name : "?");
+        lua_setfield(L, 4, "name");
+        lua_pushinteger(L, q->key);
+    } else {
+        lua_rawgeti(L, 2, q->key);
+    }
+    lua_setfield(L, 4, "key");
+    lua_setfield(L, 4, "container");
+    lua_rawgeti(L, 2, q->value_slot);
+    lua_setfield(L, 4, "value");
+}
+
 /* core.guards_list(guards) -> list of { kind, container, key, name, value }; name is that of an
  * upvalue. A condition is { kind, ... } as it says itself. The last is of the kind "rules" and has
  * nothing else. */
@@ -378,24 +400,7 @@ static int guards_list(lua_State *L)
     lua_getiuservalue(L, 1, 1);
     lua_createtable(L, count(g), 0);
     for (int i = 0; i < count(g); i++) {
-        const Guarded *q = guard_at(g, i);
-        lua_createtable(L, 0, 6);
-        lua_pushstring(L, KIND_NAMES[q->kind]);
-        lua_setfield(L, 4, "kind");
-        lua_rawgeti(L, 2, q->container);
-        if (q->kind == GUARD_UPVALUE) {
-            const char *name = lua_getupvalue(L, 5, q->key);
-            lua_settop(L, 5);
-            lua_pushstring(L, name ? name : "?");
-            lua_setfield(L, 4, "name");
-            lua_pushinteger(L, q->key);
-        } else {
-            lua_rawgeti(L, 2, q->key);
-        }
-        lua_setfield(L, 4, "key");
-        lua_setfield(L, 4, "container");
-        lua_rawgeti(L, 2, q->value_slot);
-        lua_setfield(L, 4, "value");
+        push_guard(L, guard_at(g, i));
         lua_rawseti(L, 3, i + 1);
     }
     list_conditions(L, g);
@@ -403,6 +408,24 @@ static int guards_list(lua_State *L)
     lua_pushliteral(L, "rules");
     lua_setfield(L, 4, "kind");
     lua_rawseti(L, 3, count(g) + g->conditions.n + 1);
+    return 1;
+}
+
+/* core.guards_objects(guards) -> of that list the guards whose value is a table or a tensor: what
+ * leads from place to place */
+static int guards_objects(lua_State *L)
+{
+    const Guards *g = luaL_checkudata(L, 1, CLASS);
+    lua_settop(L, 1);
+    lua_getiuservalue(L, 1, 1);
+    lua_newtable(L);
+    for (int i = 0, n = 0; i < count(g); i++) {
+        int type = lua_rawgeti(L, 2, guard_at(g, i)->value_slot);
+        lua_pop(L, 1);
+        if (type != LUA_TTABLE && type != LUA_TUSERDATA) continue;
+        push_guard(L, guard_at(g, i));
+        lua_rawseti(L, 3, ++n);
+    }
     return 1;
 }
 
@@ -421,6 +444,11 @@ static int guards_now(lua_State *L)
 }
 
 const luaL_Reg WATCH_GUARD[] = {
-    {"guards_check", guards_check}, {"guards_done", guards_done}, {"guards_settle", guards_settle},
-    {"guards_list", guards_list},   {"guards_now", guards_now},   {NULL, NULL},
+    {"guards_check", guards_check},
+    {"guards_done", guards_done},
+    {"guards_settle", guards_settle},
+    {"guards_list", guards_list},
+    {"guards_now", guards_now},
+    {"guards_objects", guards_objects},
+    {NULL, NULL},
 };

@@ -88,6 +88,8 @@ static int find_plan(Ctx *cx, CpuState *st, const Step *s, CpuStep *to)
     return base_fail(cx, SGL_ENOMEM, "no memory for kernel %s", s->kernel->name);
 }
 
+/* Plans one step and asks for its share of the workspace, which all steps use one after the
+ * other. */
 static int prepare_step(Ctx *cx, CpuState *st, const Step *s, CpuStep *to)
 {
     if (s->kind == STEP_KERNEL) {

@@ -192,6 +192,7 @@ static void add_row(const ByRow *s, int64_t row, const char *updates, size_t str
     add(to, 1, waiting[0], 1, n);
 }
 
+/* Scatters in blocks for one range of the elements beside the dim, row by row. */
 static void rows_chunk(void *arg, int chunk, int worker)
 {
     (void)worker;
@@ -213,6 +214,8 @@ static void rows_chunk(void *arg, int chunk, int worker)
     }
 }
 
+/* Checks the positions, then cuts the elements beside the dim into chunks, so that no two chunks
+ * write the same element. */
 static int cpu_scatter(const CpuJob *j)
 {
     IndexJob g = index_job(j);

@@ -116,6 +116,7 @@ static Blocks leaves_of(const Kernel *k)
     return (Blocks){1, 1};
 }
 
+/* Sizes the tiles for the kernel's mode, then makes its walks, reductions and code. */
 static int make_plan(TilePlan *p)
 {
     static void (*const size[])(TilePlan *) = {[KERN_MAP] = size_map,

@@ -192,6 +192,7 @@ static void keep_block(const Frame *f, const TileReduce *r, int64_t at, char *pa
     }
 }
 
+/* Reduces one block of a long row into its place among the partial results. */
 static void long_block(Frame *f, int64_t row, int64_t block, char *partials)
 {
     const TilePlan *p = f->plan;

@@ -48,6 +48,7 @@ static const char *const CODES[] = {
     [KI_CAST] = "cast", [KI_REDUCE] = NULL,   [KI_STORE] = "store",
 };
 
+/* An instruction as text: its number, dtype, code and operands. */
 static void put_inst(const Kernel *k, int i, Str *out)
 {
     const KernInst *t = &k->inst[i];

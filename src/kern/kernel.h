@@ -90,5 +90,6 @@ static inline Blocks kern_blocks(const KernInst *i)
     return i->b > 1 ? (Blocks){i->b, i->c} : (Blocks){1, 1};
 }
 
+/* For people: the loop nest, accesses and instructions. */
 void kern_print(const Kernel *k, Str *out);
 #endif

@@ -103,6 +103,7 @@ static void join_dims(Ctx *cx, View *v, unsigned joined)
     v->rank = rank;
 }
 
+/* The window on an input's memory in the form that the op asks for. */
 static int view_of(const Schedule *s, const Node *n, int input, View *v)
 {
     Arena scratch = {0};

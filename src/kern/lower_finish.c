@@ -112,6 +112,7 @@ static int32_t final_number(const Lower *l, int32_t inst)
     return inst < LOWER_END ? inst : inst - LOWER_END + l->inst[LOWER_EACH].n;
 }
 
+/* Both stages one behind the other, in the arena of the kernel; NULL: no memory. */
 static KernInst *copy_insts(Lower *l)
 {
     int each = l->inst[0].n, n = each + l->inst[1].n;

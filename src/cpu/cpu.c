@@ -88,44 +88,24 @@ static int find_plan(Ctx *cx, CpuState *st, const Step *s, CpuStep *to)
     return base_fail(cx, SGL_ENOMEM, "no memory for kernel %s", s->kernel->name);
 }
 
-/* What the step needs of the workspace, and whether it pays to wake threads for it. */
-static void size_step(CpuState *st, const Step *s, CpuStep *to)
+static int prepare_step(Ctx *cx, CpuState *st, const Step *s, CpuStep *to)
 {
     if (s->kind == STEP_KERNEL) {
+        int code = find_plan(cx, st, s, to);
+        if (code < 0) return code;
         to->parallel = cpu_tile_chunks(to->plan) > 1 && cpu_tile_cost(to->plan) >= WORK_MIN;
         need(&st->scratch_bytes, cpu_tile_scratch(to->plan));
         need(&st->partial_bytes, cpu_tile_partials(to->plan));
-        return;
+        if (s->nargs > st->nargs) st->nargs = s->nargs;
+        return SGL_OK;
     }
-    if (!STEPS[s->kind].views) return; /* a copy, or no step of a backend */
+    if (!STEPS[s->kind].views) return SGL_OK; /* a copy, or no step of a backend */
     const CpuOp *op = CPU_OPS[s->kind];
     size_t wide = op->adds ? wide_size(&s->out) : 0;
     for (int i = 0; op->adds && i < STEPS[s->kind].views; i++) wide += wide_size(&s->view[i]);
     need(&st->wide_bytes, wide);
     if (op->scratch) need(&st->scratch_bytes, op->scratch(s));
     to->parallel = work_of(s) >= WORK_MIN;
-}
-
-static void size_steps(CpuState *st, const StepVec *steps)
-{
-    st->scratch_bytes = st->partial_bytes = st->wide_bytes = 0;
-    st->parallel = false;
-    for (int i = 0; i < steps->n; i++) {
-        size_step(st, &steps->at[i], &st->step[i]);
-        st->parallel |= st->step[i].parallel;
-    }
-}
-
-static int resize(Device *d, const StepVec *steps, const uint8_t *moved, void *state)
-{
-    CpuState *st = state;
-    for (int i = 0; i < steps->n; i++) {
-        TilePlan *plan = moved[i] && !st->step[i].shared ? st->step[i].plan : NULL;
-        if (plan && cpu_tile_resize(plan) < 0)
-            return base_fail(d->cx, SGL_ENOMEM, "no memory for kernel %s",
-                             steps->at[i].kernel->name);
-    }
-    size_steps(st, steps);
     return SGL_OK;
 }
 
@@ -169,13 +149,10 @@ static int prepare(Device *d, const StepVec *steps, void **state)
     st->isa = cpu_isa(cx);
     int code = st->isa ? SGL_OK : SGL_EUNSUP;
     for (int i = 0; i < steps->n && code == SGL_OK; i++)
-        if (steps->at[i].kind == STEP_KERNEL) {
-            code = find_plan(cx, st, &steps->at[i], &st->step[i]);
-            if (steps->at[i].nargs > st->nargs) st->nargs = steps->at[i].nargs;
-        }
+        code = prepare_step(cx, st, &steps->at[i], &st->step[i]);
     base_map_free(&st->plans);
+    for (int i = 0; i < steps->n; i++) st->parallel |= st->step[i].parallel;
     if (code == SGL_OK) {
-        size_steps(st, steps);
         st->args = base_mem_zero((size_t)st->nargs + 1, sizeof *st->args);
         if (!st->args) code = base_fail(cx, SGL_ENOMEM, "no memory for a plan of kernels");
     }
@@ -274,7 +251,6 @@ const Backend CPU_BACKEND = {
     .computes = true,
     .start = start,
     .prepare = prepare,
-    .resize = resize,
     .release = release,
     .workspace = workspace,
     .place = place,

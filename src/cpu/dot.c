@@ -30,15 +30,15 @@ typedef void (*PanelFn)(const Panel *p);
 
 static void dot_f32(const Panel *p)
 {
-    GemmArgs g = {p->m,   p->n,   p->k, p->a,   p->rsa,   p->csa, p->b,
-                  p->rsb, p->csb, p->c, p->ldc, p->blocks};
+    GemmArgs g = {p->m, p->n,   p->k,   p->a, p->rsa, p->csa,
+                  p->b, p->rsb, p->csb, p->c, p->ldc, p->blocks};
     p->isa->gemm(&g, p->work);
 }
 
 static void dot_f64(const Panel *p)
 {
-    GemmArgs64 g = {p->m,   p->n,   p->k, p->a,   p->rsa,   p->csa, p->b,
-                    p->rsb, p->csb, p->c, p->ldc, p->blocks};
+    GemmArgs64 g = {p->m, p->n,   p->k,   p->a, p->rsa, p->csa,
+                    p->b, p->rsb, p->csb, p->c, p->ldc, p->blocks};
     cpu_gemm_f64(&g);
 }
 
@@ -65,10 +65,7 @@ static const PanelFn DOTS[DT_COUNT] = {
     [DT_f64] = dot_f64,
 };
 
-static size_t cpu_dot_scratch(const Step *s)
-{
-    return cpu_gemm_workspace(ir_blocks(s->node));
-}
+static size_t cpu_dot_scratch(const Step *s) { return cpu_gemm_workspace(ir_blocks(s->node)); }
 
 /* The batch is cut in runs of `batch_run`; or, when one product is large, each is cut in panels of
  * `rows` × `cols`. */

@@ -283,8 +283,7 @@ static void multiply(const GemmArgs *g, const RowBlock *r, int kc, Block b, cons
         int rows = r->m - i < r->rows ? r->m - i : r->rows;
         if (t->run)
             (packed ? TREE_PACKED : TREE_STRIDED)[rows](t->run, a, b, t->plane, i0 + i, j, columns);
-        else
-            (packed ? PACKED : STRIDED)[rows](kc, a, b, c + i * g->ldc, g->ldc, columns, t->adds);
+        else (packed ? PACKED : STRIDED)[rows](kc, a, b, c + i * g->ldc, g->ldc, columns, t->adds);
     }
 }
 

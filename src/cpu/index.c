@@ -4,7 +4,8 @@
  * Out:  gather: out[outer, index, inner]; scatter: x plus the updates, in the order of the index.
  * Holds: all positions are checked before anything is written. Chunks of scatter are ranges of
  *        outer and inner elements, so updates of one element meet in the order of the index on one
- *        thread.
+ *        thread. In blocks (ir/blocks.h) they are sorted by row first, so that the tree of a row is
+ *        made in one pass and in cache.
  */
 #include <string.h>
 #include "cpu/cpu.h"
@@ -118,6 +119,97 @@ static void scatter_chunk(void *arg, int chunk, int worker)
         add(to + (size_t)position_at(t, g->j->in[1], i) * row, 1, updates + (size_t)i * row, 1, n);
 }
 
+/* ---- scatter in blocks ---- */
+
+/* The positions of the index by row: those of row r are order[first[r]] to before
+ * order[first[r + 1]], upwards. */
+typedef struct ByRow {
+    const IndexJob *g;
+    int64_t *first, *order;
+    Blocks blocks;
+    BlockTree tree;
+    int64_t units, each; /* of the index: size of its first dim, positions of one of it */
+} ByRow;
+
+static bool has_blocks(const Step *s)
+{
+    return ir_blocks(s->node).n > 1 && DTYPES[s->out.dtype].class == CLASS_FLOAT;
+}
+
+static size_t cpu_scatter_scratch(const Step *s)
+{
+    if (!has_blocks(s)) return 0;
+    AxisSplit x = cpu_view_axis(&s->view[0], s->axis);
+    return (size_t)(x.n + 2 + cpu_view_count(&s->view[1])) * sizeof(int64_t);
+}
+
+/* A counting sort in the first worker's scratch. first[r + 1] counts up from the row's begin. */
+static ByRow by_row(const IndexJob *g)
+{
+    const View *index = &g->j->x[1];
+    ByRow s = {.g = g, .blocks = ir_blocks(g->j->step->node)};
+    s.first = (int64_t *)(void *)g->j->scratch;
+    s.order = s.first + g->x.n + 2;
+    s.units = index->rank ? index->extent[0] : 1;
+    s.each = s.units ? g->positions / s.units : 1;
+    ir_block_tree(s.blocks.n, &s.tree);
+    memset(s.first, 0, (size_t)(g->x.n + 2) * sizeof *s.first);
+    for (int64_t i = 0; i < g->positions; i++)
+        s.first[position_at(index->dtype, g->j->in[1], i) + 2]++;
+    for (int64_t r = 1; r <= g->x.n; r++) s.first[r + 1] += s.first[r];
+    for (int64_t i = 0; i < g->positions; i++)
+        s.order[s.first[position_at(index->dtype, g->j->in[1], i) + 1]++] = i;
+    return s;
+}
+
+/* Adds to n elements of one row what the index has for it. A block without any is neutral, so it
+ * is not there. */
+static void add_row(const ByRow *s, int64_t row, const char *updates, size_t stride, char *to,
+                    int64_t n)
+{
+    _Alignas(64) char waiting[IR_BLOCKS_LEVELS][SCATTER_BLOCK * 8];
+    bool there[IR_BLOCKS_LEVELS];
+    const CpuAddFn add = cpu_add(s->g->j->out.dtype);
+    const size_t bytes = (size_t)n * s->g->size;
+    int64_t at = s->first[row], end = s->first[row + 1];
+    if (at == end) return;
+    for (int64_t b = 0; b < s->blocks.n; b++) {
+        int64_t last = ir_block_start(s->blocks, s->units, b + 1) * s->each;
+        int top = s->tree.waiting[b];
+        there[top] = at < end && s->order[at] < last;
+        if (there[top]) memcpy(waiting[top], updates + (size_t)s->order[at++] * stride, bytes);
+        for (; at < end && s->order[at] < last; at++)
+            add(waiting[top], 1, updates + (size_t)s->order[at] * stride, 1, n);
+        for (int j = 0; j < s->tree.joins[b]; j++, top--) {
+            if (there[top] && there[top - 1]) add(waiting[top - 1], 1, waiting[top], 1, n);
+            else if (there[top]) memcpy(waiting[top - 1], waiting[top], bytes);
+            there[top - 1] |= there[top];
+        }
+    }
+    add(to, 1, waiting[0], 1, n);
+}
+
+static void rows_chunk(void *arg, int chunk, int worker)
+{
+    (void)worker;
+    const ByRow *s = arg;
+    const IndexJob *g = s->g;
+    int64_t outer = chunk / g->runs, from = chunk % g->runs * g->run;
+    int64_t end = from + g->run < g->x.inner ? from + g->run : g->x.inner;
+    size_t stride = (size_t)g->x.inner * g->size;
+    const char *x = (const char *)g->j->in[0] + (size_t)(outer * g->x.n) * stride;
+    const char *updates = (const char *)g->j->in[2] + (size_t)(outer * g->positions) * stride;
+    char *to = (char *)g->j->to + (size_t)(outer * g->x.n) * stride;
+    for (; from < end; from += SCATTER_BLOCK) {
+        int64_t n = end - from < SCATTER_BLOCK ? end - from : SCATTER_BLOCK;
+        size_t at = (size_t)from * g->size;
+        for (int64_t r = 0; r < g->x.n; r++, at += stride) {
+            memcpy(to + at, x + at, (size_t)n * g->size);
+            add_row(s, r, updates + (size_t)from * g->size, stride, to + at, n);
+        }
+    }
+}
+
 static int cpu_scatter(const CpuJob *j)
 {
     IndexJob g = index_job(j);
@@ -127,10 +219,16 @@ static int cpu_scatter(const CpuJob *j)
     while (g.x.outer * ((g.x.inner + g.run - 1) / g.run) > CHUNKS_MAX && g.run < g.x.inner)
         g.run *= 2;
     g.runs = (g.x.inner + g.run - 1) / g.run;
-    cpu_split(j, (int)(g.x.outer * g.runs), scatter_chunk, &g);
+    int chunks = (int)(g.x.outer * g.runs);
+    if (has_blocks(j->step)) {
+        ByRow s = by_row(&g);
+        cpu_split(j, chunks, rows_chunk, &s);
+        return SGL_OK;
+    }
+    cpu_split(j, chunks, scatter_chunk, &g);
     return SGL_OK;
 }
 
 const CpuOp cpu_op_gather = {cpu_gather, NULL, false, 1};
 
-const CpuOp cpu_op_scatter_add = {cpu_scatter, NULL, true, 1};
+const CpuOp cpu_op_scatter_add = {cpu_scatter, cpu_scatter_scratch, true, 1};

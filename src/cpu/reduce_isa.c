@@ -19,6 +19,10 @@
 #define MAX(a, v) ((v) > (a) || (v) != (v) ? (v) : (a))
 #define MIN(a, v) ((v) < (a) || (v) != (v) ? (v) : (a))
 
+#define HALVE(half, COMBINE)                                                                       \
+    for (int l = 0; l < half; l++) a[l] = COMBINE(a[l], a[l + half]);
+_Static_assert((int)IR_LANES == 32, "fold halves them five times");
+
 /* A: accumulator, V: value, by C type; `name` ends in the type of register reduced. */
 #define REDUCE(name, A, V, identity, COMBINE)                                                      \
     static void init_##name(void *acc, int64_t n)                                                  \
@@ -39,9 +43,22 @@
     static void fold_##name(void *acc32, void *out)                                                \
     {                                                                                              \
         A *a = acc32;                                                                              \
-        for (int half = IR_LANES / 2; half >= 1; half /= 2)                                      \
-            for (int l = 0; l < half; l++) a[l] = COMBINE(a[l], a[l + half]);                      \
+        HALVE(16, COMBINE)                                                                         \
+        HALVE(8, COMBINE)                                                                          \
+        HALVE(4, COMBINE)                                                                          \
+        HALVE(2, COMBINE)                                                                          \
+        HALVE(1, COMBINE)                                                                          \
         *(A *)out = a[0];                                                                          \
+    }                                                                                              \
+    static void row_##name(void *out, const void *values, int64_t n)                               \
+    {                                                                                              \
+        A a[IR_LANES];                                                                           \
+        const V *v = values;                                                                       \
+        for (int l = 0; l < IR_LANES; l++) a[l] = identity;                                      \
+        for (; n >= IR_LANES; n -= IR_LANES, v += IR_LANES)                                  \
+            for (int l = 0; l < IR_LANES; l++) a[l] = COMBINE(a[l], v[l]);                       \
+        for (int64_t l = 0; l < n; l++) a[l] = COMBINE(a[l], v[l]);                                \
+        fold_##name(a, out);                                                                       \
     }                                                                                              \
     static void column_##name(void *acc, const void *values, int64_t points, int64_t n)            \
     {                                                                                              \
@@ -127,7 +144,7 @@ ARG_TYPE(u8, uint8_t, 0, UINT8_MAX)
 #undef ARG
 
 /* clang-format off */
-#define FOLD(acc, name) {acc, init_##name, lanes_##name, fold_##name, column_##name, rows_##name}
+#define FOLD(acc, name) {acc, init_##name, lanes_##name, fold_##name, row_##name, column_##name, rows_##name}
 #define FOLDS(op, acc_u8)                                                                          \
     {FOLD(REG_f32, op##_f32), FOLD(REG_f64, op##_f64), FOLD(REG_i32, op##_i32),                    \
      FOLD(REG_i64, op##_i64), FOLD(acc_u8, op##_u8)}

@@ -53,13 +53,26 @@ static void size_row(TilePlan *p)
     p->chunks = (int)ceil_div(p->outer, p->chunk_size);
 }
 
+/* Blocks of a row or column of n elements: each leaf has as many as the longest needs. */
+static void size_leaves(TilePlan *p, int64_t n, int64_t block)
+{
+    p->longest = ir_block_longest(p->leaves, n);
+    p->leaf_blocks = max64(ceil_div(p->longest, block), 1);
+    p->blocks = p->leaves.n * p->leaf_blocks;
+    while (INT64_C(1) << p->depth < p->leaves.n) p->depth++;
+    p->depth += p->leaves.n > 1;
+}
+
 static void size_long(TilePlan *p)
 {
     p->pre.points = 1;
     p->pre.width = TILE_LANES;
     p->post.points = max64(min64(p->outer, TILE_LANES), 1);
-    p->blocks = max64(ceil_div(p->lanes, IR_ROW_CHUNK), 1);
-    p->chunks = (int)(p->outer * p->blocks);
+    size_leaves(p, p->lanes, IR_ROW_CHUNK);
+    p->chunk_size =
+        p->leaf_blocks > 1 ? 1 : min64(IR_ROW_CHUNK / max64(p->longest, 1) + 1, p->blocks);
+    p->pieces = ceil_div(p->blocks, p->chunk_size);
+    p->chunks = (int)(p->outer * p->pieces);
     p->split = true;
 }
 
@@ -73,9 +86,10 @@ static void size_column(TilePlan *p)
     p->post.points = 1;
     p->post.width = p->pre.width;
     p->pieces = ceil_div(p->lanes, p->pre.width);
-    p->blocks = max64(ceil_div(p->outer, IR_COLUMN_BLOCK), 1);
-    for (int64_t n = p->blocks; n > 1; n = ceil_div(n, IR_COLUMN_BLOCK)) p->levels++;
-    int64_t work = chunk_elements(p), block = IR_COLUMN_BLOCK * p->pre.width;
+    size_leaves(p, p->outer, IR_COLUMN_BLOCK);
+    for (int64_t n = p->leaf_blocks; n > 1; n = ceil_div(n, IR_COLUMN_BLOCK)) p->levels++;
+    int64_t work = chunk_elements(p);
+    int64_t block = max64(min64(IR_COLUMN_BLOCK, p->longest), 1) * p->pre.width;
     p->chunk_size = p->blocks;
     if (p->blocks > 1 && p->pieces < COLUMN_PIECES && p->outer * p->pre.width >= 2 * work) {
         p->chunk_size = max64(work / block, 1);
@@ -94,6 +108,14 @@ static size_t walks_most(const Kernel *k)
 
 static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
+/* All reductions of a LONG or COL kernel have the same leaves. */
+static Blocks leaves_of(const Kernel *k)
+{
+    for (int i = 0; i < k->ninst; i++)
+        if (k->inst[i].code == KI_REDUCE) return kern_blocks(&k->inst[i]);
+    return (Blocks){1, 1};
+}
+
 static int make_plan(TilePlan *p)
 {
     static void (*const size[])(TilePlan *) = {[KERN_MAP] = size_map,
@@ -103,6 +125,7 @@ static int make_plan(TilePlan *p)
     const Kernel *k = p->kernel;
     p->outer = product(k, 0, k->nouter);
     p->lanes = product(k, k->nouter, k->nvar);
+    p->leaves = leaves_of(k);
     size[k->mode](p);
     p->walk = base_mem_alloc((walks_most(k) + 1) * sizeof *p->walk);
     if (!p->walk || cpu_tile_reductions(p) != SGL_OK || cpu_tile_code(p) != SGL_OK)
@@ -138,6 +161,7 @@ static void clear(TilePlan *p)
     base_mem_free(p->post.value);
     for (int i = 0; i < p->nwalk; i++) base_mem_free(p->walk[i].table);
     base_mem_free(p->walk);
+    for (int i = 0; i < p->nreduce; i++) base_mem_free(p->reduce[i].leaves);
     base_mem_free(p->reduce);
     *p = (TilePlan){.kernel = p->kernel, .ops = p->ops};
 }

@@ -28,6 +28,7 @@ typedef struct ReduceFns {
     void (*init)(void *acc, int64_t n);                            /* the identity */
     void (*lanes)(void *acc32, const void *v, int64_t n);          /* element j into lane j % 32 */
     void (*fold)(void *acc32, void *out);                          /* 32 lanes into one value */
+    void (*row)(void *out, const void *v, int64_t n);              /* both, from the identity */
     /* acc[i] with v[p][i], for each point p; and each row upwards. */
     void (*column)(void *acc, const void *v, int64_t points, int64_t n);
     void (*rows)(void *out, const void *v, int64_t rows, int64_t n);

@@ -10,6 +10,7 @@
 #ifndef SGL_CPU_TILE_PLAN_H
 #define SGL_CPU_TILE_PLAN_H
 #include "cpu/tile_ops.h"
+#include "ir/blocks.h"
 
 enum {
     TILE_LANES = 512,
@@ -65,12 +66,20 @@ typedef struct TileCodeList {
     TileValue *value;
 } TileCodeList;
 
+/* The blocks that a reduction is cut into (ir/blocks.h). LONG and COL: those of the plan. */
+typedef struct TileLeaves {
+    int64_t n, longest;                   /* elements of the longest */
+    BlockTree tree;
+    int64_t start[];                      /* ROW: where each begins; n + 1 */
+} TileLeaves;
+
 typedef struct TileReduce {
     uint8_t from, acc;                    /* register types */
     uint8_t dtype;                        /* of the result */
     bool arg;                             /* argmax, argmin: carries an index */
     const ReduceFns *fold, *merge;        /* of the values, and of results among themselves */
     const ArgFns *best;
+    struct TileLeaves *leaves;            /* NULL: one */
     int post;                             /* value of the result in `post`, or -1 */
     size_t acc_value, acc_index;          /* accumulators in the scratch: values, indices */
     size_t partial, partial_index;        /* the same of the partial results */
@@ -83,9 +92,12 @@ struct TilePlan {
     int chunks;
     int64_t chunk_size;                   /* MAP: lanes, or blocks; ROW: points; COL: blocks */
     int64_t rows, columns;                /* MAP: the last two variables, if there are blocks */
+    Blocks leaves;                        /* LONG, COL: what the reduced elements are cut into, */
+    int64_t longest, leaf_blocks;         /* elements of the longest, blocks of each */
     int64_t blocks;                       /* LONG: of a row; COL: of the outer points */
-    int64_t pieces;                       /* COL: tiles that cover the lanes */
+    int64_t pieces;                       /* COL: tiles that cover the lanes; LONG: chunks a row */
     int levels;                           /* COL: times that results of blocks form new blocks */
+    int depth;                            /* COL: results of leaves that wait at most, 0: one leaf */
     bool streams;                         /* too much data for caches: loads prefetch */
     bool split;                           /* results are partial: cpu_tile_finish goes on */
     TileCodeList pre, post;

@@ -1,9 +1,11 @@
-/* tile_reduce.c: the reductions of the tile interpreter, in the orders of rules N2 and N3.
+/* tile_reduce.c: the reductions of the tile interpreter, in the orders of rules N2, N3 and N6.
  *
- * ROW reduces whole rows. LONG reduces chunks of rows, each chunk of work one of them, and COL
+ * ROW reduces whole rows. LONG reduces chunks of rows, each chunk of work some of them, and COL
  * blocks of outer points; their results are partial and reduced again as a new row or column,
- * by cpu_tile_finish where they were spread over chunks of work.
- * Holds: partial results have the type of the accumulator: 16-bit floats are rounded once.
+ * by cpu_tile_finish where they were spread over chunks of work. What is reduced may be cut into
+ * leaves (ir/blocks.h), each of which is such a row or column; their results meet in a tree.
+ * Holds: partial results have the type of the accumulator: 16-bit floats are rounded once. What a
+ *        leaf lacks of the longest is neutral, so leaving it out changes nothing.
  */
 #include <string.h>
 #include "base/mem.h"
@@ -22,6 +24,20 @@ static const ReduceFns *fold_of(const TilePlan *p, int op, Reg from)
     return &p->ops->reduce->fold[op - OP_sum][from];
 }
 
+static int make_leaves(const TilePlan *p, Blocks b, TileLeaves **out)
+{
+    *out = NULL;
+    if (b.n == 1) return SGL_OK;
+    TileLeaves *l = *out = base_mem_alloc(sizeof *l + (size_t)(b.n + 1) * sizeof l->start[0]);
+    if (!l) return SGL_ENOMEM;
+    int64_t size = p->kernel->mode == KERN_COL ? p->outer : p->lanes;
+    l->n = b.n;
+    l->longest = ir_block_longest(b, size);
+    ir_block_tree(b.n, &l->tree);
+    for (int64_t i = 0; i <= b.n; i++) l->start[i] = ir_block_start(b, size, i);
+    return SGL_OK;
+}
+
 int cpu_tile_reductions(TilePlan *p)
 {
     const Kernel *k = p->kernel;
@@ -34,6 +50,7 @@ int cpu_tile_reductions(TilePlan *p)
         r->from = (uint8_t)cpu_reg(in->from);
         r->dtype = in->dtype;
         r->post = -1;
+        if (make_leaves(p, kern_blocks(in), &r->leaves) < 0) return SGL_ENOMEM;
         r->arg = in->op == OP_argmax || in->op == OP_argmin;
         r->acc = r->from;
         if (r->arg) {
@@ -58,7 +75,7 @@ static void take_room(const TileReduce *r, size_t count, size_t *top, size_t *va
 void cpu_tile_accumulators(TilePlan *p)
 {
     const bool column = p->kernel->mode == KERN_COL;
-    size_t count = column ? (size_t)(p->levels + 1) * (size_t)p->pre.width : IR_LANES;
+    size_t count = column ? (size_t)(p->levels + 1 + p->depth) * (size_t)p->pre.width : IR_LANES;
     p->filled = p->scratch;
     p->scratch += aligned((size_t)p->nreduce * sizeof(Filled));
     size_t results = (size_t)p->blocks * (size_t)(column ? p->lanes : p->outer);
@@ -69,17 +86,34 @@ void cpu_tile_accumulators(TilePlan *p)
     }
 }
 
-/* One row of n elements that is no longer than a chunk. */
-static void reduce_row(const ReduceFns *fns, const void *v, int64_t n, void *out)
+/* One row of n elements that is no longer than a chunk, as a part of one of `longest`. */
+static void reduce_row(const ReduceFns *fns, const void *v, int64_t n, int64_t longest, void *out)
 {
-    _Alignas(64) char acc[LANES_BYTES];
-    if (n < IR_LANES) {
-        fns->rows(out, v, 1, n);
-        return;
+    if (longest < IR_LANES) fns->rows(out, v, 1, n);
+    else fns->row(out, v, n);
+}
+
+/* Takes the result of a leaf into the tree of those before it: a stack, whose bottom has the final
+ * one after the last leaf. The result stands behind those that wait. */
+static void join_leaf(const TileReduce *r, int64_t leaf, char *stack)
+{
+    const size_t bytes = acc_bytes(r);
+    char *top = stack + r->leaves->tree.waiting[leaf] * bytes;
+    for (int j = 0; j < r->leaves->tree.joins[leaf]; j++, top -= bytes)
+        r->merge->column(top - bytes, top, 1, 1);
+}
+
+static void reduce_leaves(const TileReduce *r, const char *v, void *out)
+{
+    _Alignas(64) char stack[IR_BLOCKS_LEVELS * 8];
+    const TileLeaves *l = r->leaves;
+    for (int64_t leaf = 0; leaf < l->n; leaf++) {
+        reduce_row(r->fold, v + (size_t)l->start[leaf] * cpu_reg_bytes(r->from),
+                   l->start[leaf + 1] - l->start[leaf], l->longest,
+                   stack + l->tree.waiting[leaf] * acc_bytes(r));
+        join_leaf(r, leaf, stack);
     }
-    fns->init(acc, IR_LANES);
-    fns->lanes(acc, v, n);
-    fns->fold(acc, out);
+    memcpy(out, stack, acc_bytes(r));
 }
 
 void cpu_reduce_row(Frame *f, const TileInst *t)
@@ -89,7 +123,7 @@ void cpu_reduce_row(Frame *f, const TileInst *t)
     const size_t out_bytes = cpu_reg_bytes(t->reg);
     const char *v = f->at[t->a];
     char *out = f->at[t->dst];
-    if (!r->arg && f->width < IR_LANES) {
+    if (!r->arg && f->width < IR_LANES && !r->leaves) {
         r->fold->rows(out, v, f->points, f->width);
         return;
     }
@@ -98,10 +132,26 @@ void cpu_reduce_row(Frame *f, const TileInst *t)
             int64_t best;
             r->best->init(&best, (int32_t *)(void *)out, 0, 1);
             r->best->row(&best, (int32_t *)(void *)out, v, 0, f->width);
+        } else if (r->leaves) {
+            reduce_leaves(r, v, out);
         } else {
-            reduce_row(r->fold, v, f->width, out);
+            reduce_row(r->fold, v, f->width, f->width, out);
         }
     }
+}
+
+/* ---- leaves of LONG and COL ---- */
+
+/* The elements of block number `block` among n, `most` elements each: [*first, *end), which may be
+ * none. Returns its leaf. */
+static int64_t block_range(const TilePlan *p, int64_t block, int64_t n, int64_t most,
+                           int64_t *first, int64_t *end)
+{
+    int64_t leaf = block / p->leaf_blocks, last = ir_block_start(p->leaves, n, leaf + 1);
+    *first = ir_block_start(p->leaves, n, leaf) + block % p->leaf_blocks * most;
+    if (*first > last) *first = last;
+    *end = last - *first < most ? last : *first + most;
+    return leaf;
 }
 
 /* ---- LONG ---- */
@@ -116,23 +166,37 @@ static int32_t *acc_index(const Frame *f, const TileReduce *r, int level)
     return (int32_t *)(void *)(f->scratch + r->acc_index) + level * f->plan->pre.width;
 }
 
+/* Leaves shorter than the lanes are added up one by one. */
 static void long_tile(Frame *f, const TileInst *t)
 {
     const TileReduce *r = &f->plan->reduce[t->reduce];
     if (r->arg)
         r->best->row(acc_value(f, r, 0), acc_index(f, r, 0), f->at[t->a],
                      (int32_t)f->start[SPAN_LANES], f->width);
+    else if (f->plan->longest < IR_LANES)
+        r->fold->column(acc_value(f, r, 0), f->at[t->a], f->width, 1);
     else r->fold->lanes(acc_value(f, r, 0), f->at[t->a], f->width);
 }
 
-/* Chunk of work number `chunk` is one chunk of one row. */
-void cpu_long_run(Frame *f, int chunk, char *partials)
+/* The result of the block just reduced is number `at` of the partial ones. */
+static void keep_block(const Frame *f, const TileReduce *r, int64_t at, char *partials)
+{
+    char *out = partials + r->partial + (size_t)at * acc_bytes(r);
+    if (r->arg) {
+        memcpy(out, acc_value(f, r, 0), acc_bytes(r));
+        ((int32_t *)(void *)(partials + r->partial_index))[at] = *acc_index(f, r, 0);
+    } else if (f->plan->longest < IR_LANES) {
+        memcpy(out, acc_value(f, r, 0), acc_bytes(r));
+    } else {
+        r->fold->fold(acc_value(f, r, 0), out);
+    }
+}
+
+static void long_block(Frame *f, int64_t row, int64_t block, char *partials)
 {
     const TilePlan *p = f->plan;
-    int64_t row = chunk / p->blocks, first = chunk % p->blocks * IR_ROW_CHUNK;
-    int64_t end = p->lanes < first + IR_ROW_CHUNK ? p->lanes : first + IR_ROW_CHUNK;
-    f->reduce = long_tile;
-    cpu_frame_begin(f, &p->pre);
+    int64_t first, end;
+    block_range(p, block, p->lanes, IR_ROW_CHUNK, &first, &end);
     for (int i = 0; i < p->nreduce; i++) {
         const TileReduce *r = &p->reduce[i];
         if (r->arg) r->best->init(acc_value(f, r, 0), acc_index(f, r, 0), (int32_t)first, 1);
@@ -140,16 +204,19 @@ void cpu_long_run(Frame *f, int chunk, char *partials)
     }
     for (int64_t lane = first; lane < end; lane += p->pre.width)
         cpu_frame_tile(f, row, 1, lane, lane + p->pre.width < end ? p->pre.width : end - lane);
-    for (int i = 0; i < p->nreduce; i++) {
-        const TileReduce *r = &p->reduce[i];
-        char *out = partials + r->partial + (size_t)chunk * acc_bytes(r);
-        if (r->arg) {
-            memcpy(out, acc_value(f, r, 0), acc_bytes(r));
-            ((int32_t *)(void *)(partials + r->partial_index))[chunk] = *acc_index(f, r, 0);
-        } else {
-            r->fold->fold(acc_value(f, r, 0), out);
-        }
-    }
+    for (int i = 0; i < p->nreduce; i++)
+        keep_block(f, &p->reduce[i], row * p->blocks + block, partials);
+}
+
+/* Chunk of work number `chunk` is some blocks of one row. */
+void cpu_long_run(Frame *f, int chunk, char *partials)
+{
+    const TilePlan *p = f->plan;
+    int64_t row = chunk / p->pieces, block = chunk % p->pieces * p->chunk_size;
+    int64_t end = block + p->chunk_size < p->blocks ? block + p->chunk_size : p->blocks;
+    f->reduce = long_tile;
+    cpu_frame_begin(f, &p->pre);
+    for (; block < end; block++) long_block(f, row, block, partials);
 }
 
 /* The n results of a row's chunks, as a new row; in place while it is longer than a chunk. */
@@ -167,7 +234,23 @@ static void reduce_results(const TileReduce *r, char *v, int64_t n, void *out)
         }
         n = blocks;
     }
-    reduce_row(r->merge, v, n, out);
+    reduce_row(r->merge, v, n, n, out);
+}
+
+/* The results of a row, leaf by leaf. */
+static void reduce_partials(const TilePlan *p, const TileReduce *r, char *v, void *out)
+{
+    _Alignas(64) char stack[IR_BLOCKS_LEVELS * 8];
+    if (!r->leaves) {
+        reduce_results(r, v, p->blocks, out);
+        return;
+    }
+    for (int64_t leaf = 0; leaf < r->leaves->n; leaf++) {
+        reduce_results(r, v + (size_t)(leaf * p->leaf_blocks) * acc_bytes(r), p->leaf_blocks,
+                       stack + r->leaves->tree.waiting[leaf] * acc_bytes(r));
+        join_leaf(r, leaf, stack);
+    }
+    memcpy(out, stack, acc_bytes(r));
 }
 
 static void best_result(const TileReduce *r, char *v, int32_t *index, int64_t n, int32_t *out)
@@ -192,7 +275,7 @@ void cpu_long_finish(Frame *f, char *partials)
                 char *v = partials + r->partial + (size_t)first * acc_bytes(r);
                 int32_t *index = (int32_t *)(void *)(partials + r->partial_index) + first;
                 if (r->arg) best_result(r, v, index, p->blocks, (int32_t *)(void *)out + j);
-                else reduce_results(r, v, p->blocks, out + (size_t)j * acc_bytes(r));
+                else reduce_partials(p, r, v, out + (size_t)j * acc_bytes(r));
             }
             if (p->ops->round[r->dtype]) p->ops->round[r->dtype](out, out, NULL, NULL, rows);
         }
@@ -234,6 +317,35 @@ static void flush(const Frame *f, const TileReduce *r, Filled filled)
             push(f, r, filled, level + 1, acc_value(f, r, level), acc_index(f, r, level));
 }
 
+/* Where the tree of leaves begins among the levels, and where the final result is. */
+static int tree_level(const TilePlan *p) { return p->levels + (p->depth > 0); }
+
+/* A leaf is done: its result joins the tree. */
+static void end_leaf(const Frame *f, const TileReduce *r, Filled filled, int64_t leaf,
+                     const void *v)
+{
+    const TilePlan *p = f->plan;
+    if (p->levels > 0) {
+        flush(f, r, filled);
+        memset(filled, 0, sizeof(Filled));
+        v = acc_value(f, r, p->levels);
+    }
+    if (!r->leaves) return;
+    int top = tree_level(p) + r->leaves->tree.waiting[leaf];
+    memcpy(acc_value(f, r, top), v, (size_t)f->width * acc_bytes(r));
+    for (int j = 0; j < r->leaves->tree.joins[leaf]; j++, top--)
+        r->merge->column(acc_value(f, r, top - 1), acc_value(f, r, top), 1, f->width);
+}
+
+/* The result of block number `block`: one more of its leaf. */
+static void take_block(const Frame *f, const TileReduce *r, Filled filled, int64_t block,
+                       const void *v, const int32_t *index)
+{
+    const TilePlan *p = f->plan;
+    if (p->levels > 0) push(f, r, filled, 1, v, index);
+    if ((block + 1) % p->leaf_blocks == 0) end_leaf(f, r, filled, block / p->leaf_blocks, v);
+}
+
 static void column_tile(Frame *f, const TileInst *t)
 {
     const TileReduce *r = &f->plan->reduce[t->reduce];
@@ -247,8 +359,8 @@ static void column_tile(Frame *f, const TileInst *t)
 static void column_block(Frame *f, int64_t block, int64_t lane, int64_t width)
 {
     const TilePlan *p = f->plan;
-    int64_t first = block * IR_COLUMN_BLOCK, step = p->pre.points;
-    int64_t end = p->outer < first + IR_COLUMN_BLOCK ? p->outer : first + IR_COLUMN_BLOCK;
+    int64_t first, end, step = p->pre.points;
+    block_range(p, block, p->outer, IR_COLUMN_BLOCK, &first, &end);
     for (int i = 0; i < p->nreduce; i++) {
         const TileReduce *r = &p->reduce[i];
         if (r->arg) r->best->init(acc_value(f, r, 0), acc_index(f, r, 0), (int32_t)first, width);
@@ -280,8 +392,8 @@ static void column_post(Frame *f, int64_t lane, int64_t width)
     for (int i = 0; i < p->nreduce; i++) {
         const TileReduce *r = &p->reduce[i];
         if (r->post < 0) continue;
-        char *v = acc_value(f, r, p->levels);
-        f->at[r->post] = r->arg ? (void *)acc_index(f, r, p->levels) : v;
+        char *v = acc_value(f, r, tree_level(p));
+        f->at[r->post] = r->arg ? (void *)acc_index(f, r, tree_level(p)) : v;
         if (p->ops->round[r->dtype]) p->ops->round[r->dtype](v, v, NULL, NULL, width);
     }
     cpu_frame_tile(f, 0, 1, lane, width);
@@ -301,13 +413,11 @@ void cpu_column_run(Frame *f, int chunk, char *partials)
     for (int64_t block = first; block < end; block++) {
         column_block(f, block, lane, width);
         if (p->split) keep_partial(f, block, lane, partials);
-        for (int i = 0; i < p->nreduce && !p->split && p->levels > 0; i++)
-            push(f, &p->reduce[i], filled[i], 1, acc_value(f, &p->reduce[i], 0),
-                 acc_index(f, &p->reduce[i], 0));
+        for (int i = 0; i < p->nreduce && !p->split; i++)
+            take_block(f, &p->reduce[i], filled[i], block, acc_value(f, &p->reduce[i], 0),
+                       acc_index(f, &p->reduce[i], 0));
     }
-    if (p->split) return;
-    for (int i = 0; i < p->nreduce; i++) flush(f, &p->reduce[i], filled[i]);
-    column_post(f, lane, width);
+    if (!p->split) column_post(f, lane, width);
 }
 
 void cpu_column_finish(Frame *f, const char *partials)
@@ -320,10 +430,9 @@ void cpu_column_finish(Frame *f, const char *partials)
             Filled filled = {0};
             for (int64_t block = 0; block < p->blocks; block++) {
                 size_t at = (size_t)(block * p->lanes + lane);
-                push(f, r, filled, 1, partials + r->partial + at * acc_bytes(r),
-                     (const int32_t *)(const void *)(partials + r->partial_index) + at);
+                take_block(f, r, filled, block, partials + r->partial + at * acc_bytes(r),
+                           (const int32_t *)(const void *)(partials + r->partial_index) + at);
             }
-            flush(f, r, filled);
         }
         column_post(f, lane, f->width);
     }

@@ -35,4 +35,6 @@ void ir_block_tree(int64_t n, BlockTree *out)
 {
     memset(out, 0, sizeof *out);
     join_halves(0, n, out);
+    for (int64_t i = 1; i < n; i++)
+        out->waiting[i] = (uint8_t)(out->waiting[i - 1] + 1 - out->joins[i - 1]);
 }

@@ -26,8 +26,8 @@ static inline int64_t ir_block_start(Blocks b, int64_t size, int64_t i)
 /* The length of the longest block. */
 int64_t ir_block_longest(Blocks b, int64_t size);
 
-/* How many results before that of block i meet it, one after the other, before the next block's
- * turn: results wait on a stack, and the last two meet so many times. */
-typedef struct BlockTree { uint8_t joins[IR_BLOCKS_MAX]; } BlockTree;
+/* The tree as a walk over the blocks: results wait on a stack. `waiting` do when block i's turn
+ * comes, and so many times, `joins`, the last of them meets the result behind it. */
+typedef struct BlockTree { uint8_t waiting[IR_BLOCKS_MAX], joins[IR_BLOCKS_MAX]; } BlockTree;
 void ir_block_tree(int64_t n, BlockTree *out);
 #endif

@@ -175,12 +175,25 @@ Node *ir_const_like(const Node *n, double value)
     return n ? ir_const(n->graph, n->dtype, n->rank, n->dims, value) : NULL;
 }
 
-Node *ir_iota(Graph *g, Dtype dtype, int rank, const Dim *dims, int axis)
+static AttrBuf iota_attrs(Dtype dtype, int rank, const Dim *dims, int axis)
 {
     AttrBuf b = {0};
     ir_attr_put(&b, axis);
     ir_attr_put_list(&b, rank, dims);
     ir_attr_put(&b, dtype);
+    return b;
+}
+
+Node *ir_iota(Graph *g, Dtype dtype, int rank, const Dim *dims, int axis)
+{
+    AttrBuf b = iota_attrs(dtype, rank, dims, axis);
+    return ir_attr_node(g, OP_iota, 0, NULL, &b);
+}
+
+Node *ir_iota_from(Graph *g, Dtype dtype, int rank, const Dim *dims, int axis, Dim start)
+{
+    AttrBuf b = iota_attrs(dtype, rank, dims, axis);
+    ir_attr_put_list(&b, 1, &start);
     return ir_attr_node(g, OP_iota, 0, NULL, &b);
 }
 
@@ -194,13 +207,29 @@ Node *ir_size(Graph *g, Dtype dtype, Dim of)
     return ir_attr_node(g, OP_size, 0, NULL, &b);
 }
 
-Node *ir_rand(Node *state, int rank, const Dim *dims, int draw, int word)
+static AttrBuf rand_attrs(int rank, const Dim *dims, int draw, int word)
 {
-    if (!state) return NULL;
     AttrBuf b = {0};
     ir_attr_put(&b, draw);
     ir_attr_put(&b, word);
     ir_attr_put_list(&b, rank, dims);
+    return b;
+}
+
+Node *ir_rand(Node *state, int rank, const Dim *dims, int draw, int word)
+{
+    if (!state) return NULL;
+    AttrBuf b = rand_attrs(rank, dims, draw, word);
+    return ir_attr_node(state->graph, OP_rand, 1, &state, &b);
+}
+
+Node *ir_rand_part(Node *state, int rank, const Dim *dims, int draw, int word, const Dim *global,
+                   const Dim *start)
+{
+    if (!state) return NULL;
+    AttrBuf b = rand_attrs(rank, dims, draw, word);
+    ir_attr_put_list(&b, rank, global);
+    ir_attr_put_list(&b, rank, start);
     return ir_attr_node(state->graph, OP_rand, 1, &state, &b);
 }
 
@@ -228,13 +257,19 @@ Node *ir_reduce(Node *x, Op op, int n, const int *axes)
     return ir_attr_node(x->graph, op, 1, &x, &b);
 }
 
-Node *ir_dot(Node *a, Node *b)
+Node *ir_dot(Node *a, Node *b) { return ir_dot_inner(a, b, 1, (Blocks){1, 1}); }
+
+Node *ir_dot_inner(Node *a, Node *b, int inner, Blocks blocks)
 {
     if (!a || !b) return NULL;
+    AttrBuf attrs = {0};
+    ir_attr_put(&attrs, blocks.n);
+    ir_attr_put(&attrs, blocks.units);
+    ir_attr_put(&attrs, inner);
     Dtype dtype = ir_dtype_promote(a->dtype, b->dtype);
     if (DTYPES[dtype].bytes == 1) dtype = DT_i32; /* as a sum of bool or u8 */
     Node *in[] = {ir_cast(a, dtype), ir_cast(b, dtype)};
-    return in[0] && in[1] ? ir_attr_node(a->graph, OP_dot, 2, in, &(AttrBuf){0}) : NULL;
+    return in[0] && in[1] ? ir_attr_node(a->graph, OP_dot, 2, in, &attrs) : NULL;
 }
 
 static Node *along_axis(Op op, int nin, Node *const *in, int axis, int extra, bool has_extra)
@@ -262,7 +297,7 @@ Node *ir_cumsum(Node *x, int axis, bool reverse)
     return along_axis(OP_cumsum, 1, &x, axis, reverse, true);
 }
 
-Node *ir_in_blocks(Node *n, int64_t blocks, int64_t units)
+Node *ir_in_blocks(Node *n, Blocks blocks)
 {
     if (!n) return NULL;
     AttrBuf b = {.n = n->nattr};
@@ -272,8 +307,8 @@ Node *ir_in_blocks(Node *n, int64_t blocks, int64_t units)
         return NULL;
     }
     memcpy(b.word, n->attr, n->nattr * sizeof *n->attr);
-    b.word[at] = blocks;
-    b.word[at + 1] = units;
+    b.word[at] = blocks.n;
+    b.word[at + 1] = blocks.units;
     return ir_attr_node(n->graph, n->op, n->nin, n->in, &b);
 }
 

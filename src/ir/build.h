@@ -7,6 +7,7 @@
  */
 #ifndef SGL_IR_BUILD_H
 #define SGL_IR_BUILD_H
+#include "ir/blocks.h"
 #include "ir/graph.h"
 
 #define UNARY(name, types, value, grad, domain, onnx, doc) Node *ir_##name(Node *x);
@@ -25,7 +26,11 @@ Node *ir_const_like(const Node *n, double value);      /* dtype and dims of n */
 /* An i64 with all its digits: one that a constant cannot hold is put together from its halves. */
 Node *ir_integer(Graph *g, int64_t v);
 Node *ir_iota(Graph *g, Dtype dtype, int rank, const Dim *dims, int axis);
+Node *ir_iota_from(Graph *g, Dtype dtype, int rank, const Dim *dims, int axis, Dim start);
 Node *ir_rand(Node *state, int rank, const Dim *dims, int draw, int word);
+/* The numbers that a tensor of dims `global` has from `start` on. */
+Node *ir_rand_part(Node *state, int rank, const Dim *dims, int draw, int word, const Dim *global,
+                   const Dim *start);
 /* A size as a number: a constant when it is one. */
 Node *ir_size(Graph *g, Dtype dtype, Dim of);
 Node *ir_cast(Node *x, Dtype dtype);                   /* x itself when it has the dtype */
@@ -43,11 +48,12 @@ Node *ir_window(Node *x, int n, const int *axes, const int64_t *size, const int6
 Node *ir_fold(Node *x, int n, const int *axes, const Dim *into, const int64_t *stride,
               const int64_t *dilation);
 Node *ir_reduce(Node *x, Op op, int n, const int *axes); /* OP_sum … OP_argmin; n = 0: x itself */
-Node *ir_dot(Node *a, Node *b);                        /* promotes; ranks and batch dims equal */
+Node *ir_dot(Node *a, Node *b);                        /* promotes; one inner dim; see dot.h */
+Node *ir_dot_inner(Node *a, Node *b, int inner, Blocks blocks);
 Node *ir_gather(Node *x, Node *index, int axis);
 Node *ir_scatter_add(Node *x, Node *index, Node *updates, int axis);
 /* The reduction n (sum, prod, dot or scatter_add) once more, in so many blocks (blocks.h). */
-Node *ir_in_blocks(Node *n, int64_t blocks, int64_t units);
+Node *ir_in_blocks(Node *n, Blocks blocks);
 Node *ir_cumsum(Node *x, int axis, bool reverse);
 Node *ir_sum_to(Node *x, const Node *like);            /* undoes a broadcast by summing */
 Node *ir_pow_grad_x(Node *dy, Node *x, Node *y);       /* the two halves of pow's row */

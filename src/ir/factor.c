@@ -5,6 +5,7 @@
 #include "ir/factor.h"
 #include <string.h>
 #include "ir/attr.h"
+#include "ir/dot.h"
 
 typedef struct Maker {
     const Node *n;
@@ -126,12 +127,13 @@ static void less(const Maker *m)
 
 static void dot(const Maker *m)
 {
-    const Node *x = m->n->in[0], *y = m->n->in[1];
-    int leading = y->rank - 2, k = x->rank - 1;
-    for (int d = 0; d < k; d++) keep(m, 0, d, d);
-    for (int d = 0; d < leading; d++) keep(m, 1, d, d);
-    keep(m, 1, y->rank - 1, m->n->rank - 1);
-    m->in[0][k] = m->in[1][leading] = (int8_t)factor(m, m->kind);
+    DotDims d = ir_dot_dims(m->n);
+    int outer = d.batch + d.free;
+    for (int i = 0; i < outer; i++) keep(m, 0, i, i);
+    for (int i = 0; i < d.batch; i++) keep(m, 1, i, i);
+    keep(m, 1, m->n->in[1]->rank - 1, outer);
+    for (int i = 0; i < d.inner; i++)
+        m->in[0][outer + i] = m->in[1][d.batch + i] = (int8_t)factor(m, m->kind);
 }
 
 /* The dims of x around the gathered one, and of what was gathered, which is input i or, for the

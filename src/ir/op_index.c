@@ -109,8 +109,8 @@ static void add_updates(const Node *n, const RefArray *const *in, int64_t from, 
         for (int64_t i = from; i < to; i++)
             for (int64_t k = 0; k < l.inner; k++) {
                 double *at = out + (line * l.n + (int64_t)index->at[i]) * l.inner + k;
-                *at = ir_ref_add(n->dtype, *at,
-                                 updates->at[(line * index->count + i) * l.inner + k]);
+                *at =
+                    ir_ref_add(n->dtype, *at, updates->at[(line * index->count + i) * l.inner + k]);
             }
 }
 
@@ -130,11 +130,11 @@ static int scatter_blocks(const Node *n, const RefArray *const *in, RefArray *ou
         for (int64_t k = 0; k < count; k++) top[k] = -0.0;
         add_updates(n, in, from * each, to * each, top);
         for (int j = 0; j < tree.joins[i]; j++, top -= count)
-            for (int64_t k = -count; k < 0; k++) top[k] = ir_ref_add(n->dtype, top[k], top[k + count]);
+            for (int64_t k = -count; k < 0; k++)
+                top[k] = ir_ref_add(n->dtype, top[k], top[k + count]);
         top += count;
     }
-    for (int64_t k = 0; k < count; k++)
-        out->at[k] = ir_ref_add(n->dtype, out->at[k], waiting[k]);
+    for (int64_t k = 0; k < count; k++) out->at[k] = ir_ref_add(n->dtype, out->at[k], waiting[k]);
     base_mem_free(waiting);
     return 0;
 }

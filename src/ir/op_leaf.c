@@ -52,8 +52,14 @@ int ir_shape_iota(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr,
     const int64_t *word = attr + 1;
     AttrList dims = ir_take_list(&word);
     int rc = ir_check_dtype(&c, *word);
+    Dtype dtype = (Dtype)*word++;
+    AttrList start = ir_take_list(&word);
     if (!rc) rc = ir_check_axis(&c, attr[0], dims.n);
-    return rc ? rc : ir_check_result(&c, (Dtype)*word, dims.n, dims.at, out);
+    if (!rc && start.n) rc = ir_check_length(&c, start, 1, "start");
+    if (!rc && start.n && ir_dim_below_zero(cx, start.at[0]))
+        rc = ir_check_fail(&c, SGL_ESHAPE, "the start can be negative", NULL, "%s",
+                           ir_dim_name(cx, start.at[0]).at);
+    return rc ? rc : ir_check_result(&c, dtype, dims.n, dims.at, out);
 }
 
 NO_GRADIENT(iota)
@@ -61,9 +67,12 @@ NO_GRADIENT(iota)
 int ir_eval_iota(const Node *n, const RefArray *const *in, RefArray *out)
 {
     int64_t dim = ir_attr_int(n, 0);
+    int count;
+    const int64_t *start = ir_attr_list(n, 3, &count);
     Walk w = ir_walk_over(out);
     (void)in;
-    for (int64_t i = 0; i < out->count; i++, ir_walk_next(&w)) out->at[i] = (double)w.at[dim];
+    for (int64_t i = 0; i < out->count; i++, ir_walk_next(&w))
+        out->at[i] = (double)(w.at[dim] + (count ? start[0] : 0));
     return 0;
 }
 
@@ -86,6 +95,25 @@ int ir_eval_size(const Node *n, const RefArray *const *in, RefArray *out)
     return base_fail(n->graph->cx, SGL_EARG, "size: the symbols are not bound");
 }
 
+/* A part of dims `global`, from `start` on; both lists are empty for the whole. */
+static int check_part(const Check *c, AttrList dims, AttrList global, AttrList start)
+{
+    if (!global.n && !start.n) return 0;
+    int rc = ir_check_length(c, global, dims.n, "global");
+    if (!rc) rc = ir_check_length(c, start, dims.n, "start");
+    for (int d = 0; !rc && d < dims.n; d++) {
+        Dim end, left;
+        if (ir_dim_below_zero(c->cx, start.at[d]))
+            return ir_check_fail(c, SGL_ESHAPE, "the start can be negative", NULL, "dim %d: %s",
+                                 d + 1, ir_dim_name(c->cx, start.at[d]).at);
+        rc = ir_check_add(c, start.at[d], dims.at[d], d, &end);
+        if (!rc)
+            rc = ir_check_sub(c, global.at[d], end, "the part does not lie in the whole", d, &left);
+    }
+    Shape whole;
+    return rc ? rc : ir_check_result(c, DT_f32, global.n, global.at, &whole);
+}
+
 int ir_shape_rand(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
     const Check c = {cx, op, nin, in};
@@ -99,7 +127,9 @@ int ir_shape_rand(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr,
     if (attr[1] < 0 || attr[1] > 3)
         return ir_check_fail(&c, SGL_EARG, "the word is out of range", NULL, "%lld outside 0 to 3",
                              (long long)attr[1]);
-    return ir_check_result(&c, DT_f32, dims.n, dims.at, out);
+    AttrList global = ir_take_list(&word), start = ir_take_list(&word);
+    int rc = check_part(&c, dims, global, start);
+    return rc ? rc : ir_check_result(&c, DT_f32, dims.n, dims.at, out);
 }
 
 NO_GRADIENT(rand)
@@ -107,7 +137,12 @@ NO_GRADIENT(rand)
 int ir_eval_rand(const Node *n, const RefArray *const *in, RefArray *out)
 {
     int64_t seed = ir_ref_int(in[0]->at[0]), step = ir_ref_int(in[0]->at[1]);
-    int draw = (int)ir_attr_int(n, 0), word = (int)ir_attr_int(n, 1);
-    for (int64_t i = 0; i < out->count; i++) out->at[i] = ir_rand_value(seed, step, draw, word, i);
+    int draw = (int)ir_attr_int(n, 0), word = (int)ir_attr_int(n, 1), rank = out->rank, part;
+    const int64_t *global = ir_attr_list(n, 3, &part), *start = ir_attr_list(n, 4, &part);
+    Walk w = ir_walk_over(out); /* its offset: the place in the whole */
+    if (part) ir_row_steps(rank, global, w.step);
+    for (int d = 0; d < part; d++) w.offset += start[d] * w.step[d];
+    for (int64_t i = 0; i < out->count; i++, ir_walk_next(&w))
+        out->at[i] = ir_rand_value(seed, step, draw, word, w.offset);
     return 0;
 }

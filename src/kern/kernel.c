@@ -54,8 +54,10 @@ static void put_inst(const Kernel *k, int i, Str *out)
     base_str_fmt(out, "%s%5d %-4s %s", i == k->post ? "  then\n" : "", i, DTYPES[t->dtype].name,
                  code);
     if (t->code == KI_RAND) base_str_fmt(out, " draw %d word %d", t->b, t->c);
-    for (int o = 0; o < 3 && t->code != KI_RAND; o++)
+    int operands = t->code == KI_RAND ? 0 : t->code == KI_REDUCE ? 1 : 3;
+    for (int o = 0; o < operands; o++)
         if (operand[o] >= 0) base_str_fmt(out, " %d", operand[o]);
+    if (t->code == KI_REDUCE && t->b > 1) base_str_fmt(out, " blocks %d units %d", t->b, t->c);
     if (t->code == KI_CONST) base_str_fmt(out, " %.9g", t->value);
     if (t->access >= 0) put_access(k, t, out);
     base_str_put(out, t->scalar ? "  (a row)\n" : "\n");

@@ -33,7 +33,7 @@
  */
 #ifndef SGL_KERN_KERNEL_H
 #define SGL_KERN_KERNEL_H
-#include "ir/graph.h"
+#include "ir/blocks.h"
 #include "pass/space.h"
 
 enum { KERN_ROW_MAX = SPACE_ROW_MAX };
@@ -50,7 +50,8 @@ typedef enum KernCode {
     KI_MASK,     /* bool: do the access's guards hold? */
     KI_OP,       /* elementwise `op` of a, b, c; operands have dtype `from` (where: b, c do) */
     KI_CAST,     /* a, of dtype `from`, to dtype */
-    KI_REDUCE,   /* `op` (OP_sum … OP_argmin) of a, of dtype `from`, over the reduced variables */
+    KI_REDUCE,   /* `op` (OP_sum … OP_argmin) of a, of dtype `from`, over the reduced variables; in
+                    b blocks of c units; -1: in one. LONG and COL: the same for all of a kernel */
     KI_STORE     /* a to access */
 } KernCode;
 
@@ -82,6 +83,12 @@ typedef struct Kernel {
     int nargs;                /* buffers; which is written: those of a KI_STORE */
     const char *name;         /* for pictures and dumps: "map_add_gelu" */
 } Kernel;
+
+/* Of a KI_REDUCE. */
+static inline Blocks kern_blocks(const KernInst *i)
+{
+    return i->b > 1 ? (Blocks){i->b, i->c} : (Blocks){1, 1};
+}
 
 void kern_print(const Kernel *k, Str *out);
 #endif

@@ -4,8 +4,9 @@
  * Out:  steps with kernels and views, everything in the given arena.
  * Holds: a group whose results have no elements gives no step.
  */
-#include "ir/control.h"
 #include "ir/attr.h"
+#include "ir/control.h"
+#include "ir/dot.h"
 #include "kern/lower.h"
 
 /* ---- kernels ---- */
@@ -83,18 +84,49 @@ static View whole(const Schedule *s, const Node *n)
     return v;
 }
 
-static int view_of(const Schedule *s, Node *x, bool contiguous, View *v)
+/* Makes dims whose bit is set one with the dim behind. A dim of size 1 has no stride. */
+static void join_dims(Ctx *cx, View *v, unsigned joined)
+{
+    int rank = 0;
+    for (int i = 0; i < v->rank; i++) {
+        bool joins = i > 0 && joined >> (i - 1) & 1;
+        if (!joins) {
+            v->extent[rank] = v->extent[i];
+            v->stride[rank++] = v->stride[i];
+        } else if (v->extent[i] != 1) {
+            v->extent[rank - 1] = ir_num_mul(cx, v->extent[rank - 1], v->extent[i]);
+            v->stride[rank - 1] = v->stride[i];
+        }
+    }
+    v->rank = rank;
+}
+
+static int view_of(const Schedule *s, const Node *n, int input, View *v)
 {
     Arena scratch = {0};
     StridedView at;
-    int rc = pass_space_view(s->sizes, x, contiguous, &scratch, &at);
+    Node *x = n->in[input];
+    ViewForm form = pass_view_form(n, input);
+    int rc = pass_space_view(s->sizes, x, form, &scratch, &at);
     base_arena_free(&scratch);
     if (rc < 0) return rc;
     *v = whole(s, x);
     v->buffer = s->buffer_of[at.base->id];
     v->offset = at.offset;
-    for (int i = 0; i < x->rank && !contiguous; i++) v->stride[i] = at.stride[i];
+    for (int i = 0; i < x->rank && !form.contiguous; i++) v->stride[i] = at.stride[i];
+    join_dims(x->graph->cx, v, form.joined);
     return 0;
+}
+
+/* A product's free dims are one to its step. */
+static View out_of(const Schedule *s, const Node *n)
+{
+    View v = whole(s, n);
+    if (n->op == OP_dot) {
+        DotDims d = ir_dot_dims(n);
+        join_dims(n->graph->cx, &v, ((1u << (d.free - 1)) - 1) << d.batch);
+    }
+    return v;
 }
 
 static int push_step(const Schedule *s, const Node *n, Step step, StepVec *out)
@@ -102,9 +134,8 @@ static int push_step(const Schedule *s, const Node *n, Step step, StepVec *out)
     int rc = 0;
     if (pass_is_empty(s->sizes, n)) return 0;
     step.node = n;
-    step.out = whole(s, n);
-    for (int i = 0; i < n->nin && rc == 0; i++)
-        rc = view_of(s, n->in[i], step.kind != STEP_DOT, &step.view[i]);
+    step.out = out_of(s, n);
+    for (int i = 0; i < n->nin && rc == 0; i++) rc = view_of(s, n, i, &step.view[i]);
     return rc == 0 && !vec_push(out, step) ? SGL_ENOMEM : rc;
 }
 

@@ -117,6 +117,8 @@ static KernInst *copy_insts(Lower *l)
         if (to[i].code == KI_RAND) /* b and c are numbers of its own */
             continue;
         to[i].a = final_number(l, to[i].a);
+        if (to[i].code == KI_REDUCE) /* here too */
+            continue;
         to[i].b = final_number(l, to[i].b);
         to[i].c = final_number(l, to[i].c);
     }

@@ -147,7 +147,11 @@ static int lower_const(Lower *l, Node *n, const IndexMap *at, int stage)
 static int lower_iota(Lower *l, Node *n, const IndexMap *at, int stage)
 {
     KernInst i = new_inst(KI_INDEX, n->dtype);
-    i.access = access_find(l, NULL, n->dtype, at->dim[ir_attr_int(n, 0)], 0, NULL);
+    Affine position = at->dim[ir_attr_int(n, 0)];
+    int part;
+    const int64_t *start = ir_attr_list(n, 3, &part);
+    if (part) position.base = ir_num_add(n->graph->cx, position.base, ir_num_of(start[0]));
+    i.access = access_find(l, NULL, n->dtype, position, 0, NULL);
     return i.access < 0 ? i.access : emit(l, stage, i);
 }
 
@@ -173,7 +177,10 @@ static int lower_size(Lower *l, Node *n, const IndexMap *at, int stage)
 static int lower_rand(Lower *l, Node *n, const IndexMap *at, int stage)
 {
     KernInst i = new_inst(KI_RAND, n->dtype);
-    i.access = access_find(l, n->in[0], DT_i64, pass_space_linear(n, at), 0, NULL);
+    int part;
+    const int64_t *global = ir_attr_list(n, 3, &part), *start = ir_attr_list(n, 4, &part);
+    Affine place = part ? pass_space_linear_in(n, at, global, start) : pass_space_linear(n, at);
+    i.access = access_find(l, n->in[0], DT_i64, place, 0, NULL);
     i.b = (int32_t)ir_attr_int(n, 0);
     i.c = (int32_t)ir_attr_int(n, 1);
     return i.access < 0 ? i.access : emit(l, stage, i);
@@ -259,6 +266,11 @@ static int lower_reduce(Lower *l, Node *n, const IndexMap *at, int stage)
     KernInst i = new_inst(KI_REDUCE, n->dtype);
     i.op = n->op;
     i.from = n->in[0]->dtype;
+    Blocks blocks = ir_blocks(n);
+    if (blocks.n > 1 && DTYPES[n->dtype].class == CLASS_FLOAT) {
+        i.b = (int32_t)blocks.n;
+        i.c = (int32_t)blocks.units;
+    }
     i.a = rc < 0 ? rc : kern_lower_value(l, n->in[0], below, LOWER_EACH);
     return i.a < 0 ? i.a : emit(l, LOWER_EACH, i);
 }

@@ -22,7 +22,7 @@ static int place_step(Fuse *f, Node *n, GroupKind kind)
     for (int i = 0; i < n->nin && rc == 1; i++) {
         StridedView view = {.base = n->in[i]};
         if (kind == GROUP_DOT || kind == GROUP_INDEX)
-            rc = pass_space_view(f->sizes, n->in[i], kind == GROUP_INDEX, &f->arena, &view);
+            rc = pass_space_view(f->sizes, n->in[i], pass_view_form(n, i), &f->arena, &view);
         if (rc == 1) rc = pass_fuse_need(f, view.base, group);
     }
     return rc == 1 ? pass_fuse_store(f, n, group, NULL) : rc;
@@ -56,6 +56,7 @@ static int start_loops(Fuse *f, int group, const Node *n, IndexMap **at)
         over = n->in[0];
         reduced = pass_reduce_axes(n);
         g->mode = pass_fuse_mode(f->sizes, n, &g->small);
+        g->blocks = pass_fuse_blocks(n);
     }
     pass_space_add(&g->maps, over, ~reduced, false);
     pass_space_add(&g->maps, over, reduced, true);

@@ -10,6 +10,7 @@
  */
 #ifndef SGL_PASS_FUSE_H
 #define SGL_PASS_FUSE_H
+#include "ir/blocks.h"
 #include "pass/pass.h"
 
 /* Values one kernel computes; readers of one node that are looked at. */
@@ -41,6 +42,7 @@ enum { ROW_MIXED = -1 };
 typedef struct FuseGroup {
     GroupKind kind;
     LoopMode mode;
+    Blocks blocks;           /* COL, LONG: of all its reductions */
     bool small;              /* rows shorter than IR_LANES: COL, but may yet become ROW */
     int merged;              /* the group that took this one in; -1: none */
     int concat;              /* the concat this is a part of; -1: none */
@@ -96,6 +98,8 @@ int pass_fuse_host_reduce(Fuse *f, Node *n, const Read *r);    /* and a reductio
 /* Maps that read n, made of reductions of rows, along just such rows, become row kernels. */
 int pass_fuse_make_rows(Fuse *f, Node *n);
 LoopMode pass_fuse_mode(Sizes *s, const Node *n, bool *small);
+Blocks pass_fuse_blocks(const Node *n);                        /* as they matter for its order */
+bool pass_fuse_same_blocks(Blocks a, Blocks b);
 bool pass_fuse_is_row(Sizes *s, const Node *n);                /* reduction that a tile can hold */
 
 /* fuse_merge.c */

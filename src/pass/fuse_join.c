@@ -5,7 +5,15 @@
  * The order of additions is fixed by the shape (rules N2 and N3 of kernel.h), so it decides the
  * mode: row order in ROW and LONG loops, column order in COL loops.
  */
+#include "ir/attr.h"
 #include "pass/fuse.h"
+
+/* A sum that is part of one over columns keeps their order, however few are left. */
+static bool over_columns(const Node *n)
+{
+    int at = ir_attr_place(n, "columns");
+    return at >= 0 && n->attr[at] == 1;
+}
 
 /* Have all dims before `last` that may be longer than 1 the same part in the reduction as it? */
 static bool all_alike(const Node *n, int last)
@@ -31,6 +39,7 @@ static bool is_small_without(const Node *n, int last)
  * is 1 is asked only where that changes the order of 32 elements or more. */
 static bool reduces_last(Sizes *s, const Node *n)
 {
+    if (over_columns(n)) return false;
     int last = n->in[0]->rank - 1;
     for (; last > 0; last--) {
         Num dim = ir_num_of(n->in[0]->dims[last]);
@@ -50,6 +59,13 @@ LoopMode pass_fuse_mode(Sizes *s, const Node *n, bool *small)
     if (*small || !reduces_last(s, n)) return LOOP_COL;
     return pass_size_inside(s, length, 0, SPACE_ROW_MAX) ? LOOP_ROW : LOOP_LONG;
 }
+
+Blocks pass_fuse_blocks(const Node *n)
+{
+    return DTYPES[n->dtype].class == CLASS_FLOAT ? ir_blocks(n) : (Blocks){1, 1};
+}
+
+bool pass_fuse_same_blocks(Blocks a, Blocks b) { return a.n == b.n && a.units == b.units; }
 
 static bool has_room(const FuseGroup *g)
 {
@@ -99,6 +115,8 @@ static int joins_reduction(FuseGroup *g, const Node *n, const Read *r)
         g->small && early && pass_fuse_is_row(s->sizes, n); /* a short row may still be a tile */
     bool fits =
         g->mode == LOOP_ROW ? small || mode == LOOP_ROW : turns || (mode == g->mode && !early);
+    if (!turns && g->mode != LOOP_ROW && !pass_fuse_same_blocks(g->blocks, pass_fuse_blocks(n)))
+        return 0;
     if (!fits || pass_space_on_reduced(s, r->at) || !pass_space_covers(s, n, r->at) ||
         pass_space_count(s, true) != pass_reduce_length(n))
         return 0;
@@ -123,6 +141,7 @@ static bool grows_reduction(FuseGroup *g, const Node *n, const Read *r)
         return false;
     }
     g->mode = pass_fuse_mode(s->sizes, n, &g->small);
+    g->blocks = pass_fuse_blocks(n);
     return true;
 }
 

@@ -60,7 +60,9 @@ static bool pair_groups(FuseGroup *a, FuseGroup *b, Pairs *p)
         if (whole && a->mode != LOOP_MAP && a->mode != LOOP_ROW) return false;
         return pair_up(&a->maps, whole ? ALL : KEPT, &b->maps, ALL, p);
     }
-    bool alike = a->mode == b->mode || (a->mode == LOOP_ROW && b->small);
+    bool alike = a->mode == LOOP_ROW
+                     ? b->mode == LOOP_ROW || b->small
+                     : a->mode == b->mode && pass_fuse_same_blocks(a->blocks, b->blocks);
     return alike && pair_up(&a->maps, REDUCED, &b->maps, REDUCED, p) &&
            pair_up(&a->maps, KEPT, &b->maps, KEPT, p);
 }

@@ -65,6 +65,8 @@ void pass_space_free(SpaceMaps *m);
 
 /* Row-major element offset of n when read at `at`. */
 Affine pass_space_linear(const Node *n, const IndexMap *at);
+/* The same in an array of other dims, of which n is the part from `start` on; NULL: from 0. */
+Affine pass_space_linear_in(const Node *n, const IndexMap *at, const Dim *dims, const Dim *start);
 bool pass_space_same(const Space *s, const IndexMap *a, const IndexMap *b);
 /* Does `at` visit each element of n exactly once while the variables of its level run: all
  * variables, or the kept ones when it depends on no reduced variable? */
@@ -75,11 +77,16 @@ Num pass_space_count(const Space *s, bool reduced);       /* points of one kind 
 unsigned pass_reduce_axes(const Node *n);
 Num pass_reduce_length(const Node *n);
 
+/* What an op asks of an input's window: row-major without gaps; or that dims have one stride with
+ * the dim behind them, a bit each, because the op takes them for one. */
+typedef struct ViewForm { bool contiguous; unsigned joined; } ViewForm;
+ViewForm pass_view_form(const Node *n, int input);
+
 /* x as a strided window on the node below its movement ops, as far as that needs no guards and
- * one stride a dim; `contiguous`: as far as the window is also row-major without gaps. */
+ * one stride a dim, and has the form. */
 typedef struct StridedView {
     Node *base;
     Num offset, stride[OP_MAX_RANK];
 } StridedView;
-int pass_space_view(Sizes *sizes, Node *x, bool contiguous, Arena *scratch, StridedView *out);
+int pass_space_view(Sizes *sizes, Node *x, ViewForm form, Arena *scratch, StridedView *out);
 #endif

@@ -4,23 +4,31 @@
  * Out:  facts; nothing here makes or changes a map but the walk of pass_space_view, in its own
  *       frozen space.
  */
+#include "ir/dot.h"
 #include "pass/space.h"
 #include <string.h>
 
-Affine pass_space_linear(const Node *n, const IndexMap *at)
+Affine pass_space_linear_in(const Node *n, const IndexMap *at, const Dim *dims, const Dim *start)
 {
     Ctx *cx = n->graph->cx;
     Affine sum = {0};
     Num stride = 1;
     for (int i = n->rank - 1; i >= 0; i--) {
-        sum.base = ir_num_add(cx, sum.base, ir_num_mul(cx, at->dim[i].base, stride));
+        Num base = at->dim[i].base;
+        if (start) base = ir_num_add(cx, base, ir_num_of(start[i]));
+        sum.base = ir_num_add(cx, sum.base, ir_num_mul(cx, base, stride));
         for (int v = 0; v < SPACE_MAX_VARS; v++)
             if (at->dim[i].coef[v] != 0)
                 sum.coef[v] =
                     ir_num_add(cx, sum.coef[v], ir_num_mul(cx, at->dim[i].coef[v], stride));
-        stride = ir_num_mul(cx, stride, ir_num_of(n->dims[i]));
+        stride = ir_num_mul(cx, stride, ir_num_of(dims[i]));
     }
     return sum;
+}
+
+Affine pass_space_linear(const Node *n, const IndexMap *at)
+{
+    return pass_space_linear_in(n, at, n->dims, NULL);
 }
 
 static bool same_affine(const Space *s, const Affine *a, const Affine *b)
@@ -104,7 +112,34 @@ static bool is_contiguous(const Node *x, const Affine *linear)
     return true;
 }
 
-int pass_space_view(Sizes *sizes, Node *x, bool contiguous, Arena *scratch, StridedView *out)
+/* Do the dims that shall be one have one stride? */
+static bool is_joined(const Node *x, const Affine *linear, unsigned joined)
+{
+    Num next = NUM_FAIL; /* the stride that the dim before must have; NUM_FAIL: any */
+    int v = 0;
+    for (int i = 0; i < x->rank; i++) v += x->dims[i] != 1;
+    for (int i = x->rank - 1; i >= 0; i--) {
+        if (!(joined >> i & 1)) next = NUM_FAIL;
+        if (x->dims[i] == 1) continue;
+        Num stride = linear->coef[--v];
+        if (next != NUM_FAIL && stride != next) return false;
+        next = ir_num_mul(x->graph->cx, stride, ir_num_of(x->dims[i]));
+    }
+    return true;
+}
+
+/* Bits of the dims [first, first + n) but the last. */
+static unsigned joins(int first, int n) { return n < 2 ? 0 : ((1u << (n - 1)) - 1) << first; }
+
+ViewForm pass_view_form(const Node *n, int input)
+{
+    if (n->op != OP_dot) return (ViewForm){.contiguous = true};
+    DotDims d = ir_dot_dims(n);
+    unsigned a = joins(d.batch, d.free) | joins(d.batch + d.free, d.inner);
+    return (ViewForm){.joined = input == 0 ? a : joins(d.batch, d.inner)};
+}
+
+int pass_space_view(Sizes *sizes, Node *x, ViewForm form, Arena *scratch, StridedView *out)
 {
     SpaceMaps m = {.space.sizes = sizes, .arena = scratch, .frozen = true};
     ArenaMark mark = base_arena_mark(scratch);
@@ -122,7 +157,8 @@ int pass_space_view(Sizes *sizes, Node *x, bool contiguous, Arena *scratch, Stri
         if (rc != 1 || at->nguard > 0) break;
         n = n->in[0];
         Affine linear = pass_space_linear(n, at);
-        if (!contiguous || is_contiguous(x, &linear)) strides_of(x, &linear, n, out);
+        bool fits = form.contiguous ? is_contiguous(x, &linear) : is_joined(x, &linear, form.joined);
+        if (fits) strides_of(x, &linear, n, out);
     }
     pass_space_free(&m);
     base_arena_reset(scratch, mark);

@@ -30,7 +30,7 @@ static Node *build_cast(int n, Node *const *in, const int64_t *w)
 
 static Node *build_dot(int n, Node *const *in, const int64_t *w)
 {
-    return (void)n, (void)w, ir_dot(in[0], in[1]);
+    return (void)n, ir_dot_inner(in[0], in[1], (int)w[2], (Blocks){w[0], w[1]});
 }
 
 static Node *build_concat(int n, Node *const *in, const int64_t *w)

@@ -1,8 +1,9 @@
 -- linalg.lua: products of vectors, matrices and batches of them; triangles and diagonals.
 --
 -- In:    tensors of any rank as NumPy and PyTorch take them.
--- Out:   lazy tensors; every product becomes one `dot` [b…, m, k] x [b…, k, n].
--- Holds: batch dims broadcast. A batch of rows times one matrix is a single larger product.
+-- Out:   lazy tensors; every product becomes one `dot` [b…, m…, k] x [b…, k, n].
+-- Holds: batch dims broadcast. A batch of rows times one matrix is a single larger product, whose
+--        rows keep their dims.
 local api = require "sgl.api"
 local core = require "sgl.core"
 local dims = require "sgl.tensor.dims"
@@ -62,10 +63,7 @@ local function matmul(op, a, b)
   if ra == 1 then a = reshape(a, { 1, m }) end
   if rb == 1 then b = reshape(b, { n, 1 }) end
   if ra > 2 and rb <= 2 then
-    local shape = table.move(sa, 1, ra - 1, 1, {})
-    local rows = dims.count(shape)
-    shape[ra] = rb == 2 and sb[2] or nil
-    return reshape(dot(reshape(a, { rows, m }), b), shape)
+    return rb == 2 and dot(a, b) or reshape(dot(a, b), table.move(sa, 1, ra - 1, 1, {}))
   end
   local result = batched(op, a, b)
   if ra == 1 then result = result:squeeze(-2) end

@@ -129,8 +129,30 @@ static int realize(lua_State *L)
     return 0;
 }
 
+/* core.half(list, n) -> nil where none of the n values is a tensor of f16 or bf16; else the dtype of
+ * what a composite of them gives: theirs where all floats among them have it, else "f32". */
+static int half(lua_State *L)
+{
+    Host *h = bind_of(L);
+    lua_Integer n = luaL_checkinteger(L, 2);
+    bool found = false;
+    int dtype = -1;
+    for (lua_Integer i = 1; i <= n; i++, lua_settop(L, 2)) {
+        lua_rawgeti(L, 1, i);
+        const Tensor *t = tensor_at(L, h, -1);
+        if (!t || DTYPES[tensor_dtype(t)].class != CLASS_FLOAT) continue;
+        Dtype own = tensor_dtype(t);
+        found = found || own == DT_f16 || own == DT_bf16;
+        dtype = dtype < 0 || dtype == (int)own ? (int)own : DT_f32;
+    }
+    if (!found) return 0;
+    lua_pushstring(L, DTYPES[dtype].name);
+    return 1;
+}
+
 const luaL_Reg TENSOR_APPLY[] = {
     {"apply", apply},
+    {"half", half},
     {"realize", realize},
     {NULL, NULL},
 };

@@ -75,14 +75,19 @@ local function check_parameter(full, p, i, seen)
 end
 
 -- Halves are updated in f32, and so is their state.
-local function wide_dtype(p)
-  return (p.dtype == "f16" or p.dtype == "bf16") and "f32" or p.dtype
+local HALF = { f16 = true, bf16 = true }
+
+local function update(rule, p, g, state, h)
+  local dtype = p.dtype
+  if not HALF[dtype] then return rule(p, g, state, h) end
+  local updated, new_state = rule(p:to("f32"), g:to("f32"), state, h)
+  return updated:to(dtype), new_state
 end
 
 local function make_state(rule, p, h)
-  local state = {}
+  local state, dtype = {}, HALF[p.dtype] and "f32" or p.dtype
   for _, name in ipairs(rule.state(h)) do
-    state[name] = create.zeros_like(p, { dtype = wide_dtype(p) }):realize()
+    state[name] = create.zeros_like(p, { dtype = dtype }):realize()
   end
   return versioned.new(state)
 end
@@ -171,9 +176,8 @@ method("step", {
     local h = setmetatable({ lr = rate(group, o.lr, t), t = t }, { __index = group.options })
     for i = group.first, group.last do
       local p, state = self.params[i], self.state[i]
-      local dtype = wide_dtype(p)
-      local updated, new_state = self.rule.update(p:to(dtype), grads[i]:to(dtype), state, h)
-      p:assign(updated:to(p.dtype))
+      local updated, new_state = update(self.rule.update, p, grads[i], state, h)
+      p:assign(updated)
       for _, name in ipairs(self.rule.state(group.options)) do
         state[name]:assign(new_state[name])
       end

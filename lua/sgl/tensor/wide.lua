@@ -7,33 +7,18 @@
 --        bits, and its gradient is computed in f32 too.
 local core = require "sgl.core"
 
-local HALF = { f16 = true, bf16 = true }
-
--- Whether a tensor is a half, and the dtype of the result.
-local function result_dtype(tensors, n)
-  local half, dtype = false, nil
-  for i = 1, n do
-    local t = tensors[i]
-    if t and t.dtype:find "f" then
-      half = half or HALF[t.dtype]
-      dtype = (dtype == nil or dtype == t.dtype) and t.dtype or "f32"
-    end
-  end
-  return half, dtype
-end
+local half, region, unpack = core.half, core.region, table.unpack
 
 return function(name, tensors, n, fn)
-  local present = {}
-  for i = 1, n do present[#present + 1] = tensors[i] end
-  local half, dtype = result_dtype(tensors, n)
-  if not half then return (core.region(name, present, fn, table.unpack(tensors, 1, n))) end
-  return (core.region(name, present, function()
+  local dtype = half(tensors, n)
+  if not dtype then return (region(name, tensors, fn, unpack(tensors, 1, n))) end
+  return (region(name, tensors, function()
     local wide = {}
     for i = 1, n do
       local t = tensors[i]
-      wide[i] = t and HALF[t.dtype] and t:to("f32") or t
+      wide[i] = t and (t.dtype == "f16" or t.dtype == "bf16") and t:to("f32") or t
     end
-    local y = fn(table.unpack(wide, 1, n))
-    return HALF[dtype] and y:to(dtype) or y
+    local y = fn(unpack(wide, 1, n))
+    return dtype == "f32" and y or y:to(dtype)
   end))
 end

@@ -1445,7 +1445,7 @@ sgl.Compiled = {}
 ---@return sgl.Graph|string # Graph or string
 function sgl.Compiled:graph(stage) end
 
----Facts of the program that ran last: nodes, kernels, steps, dots, arena_bytes, compile_ms, passes, runs, signature, captures; with symbolic sizes also instances, bindings, bind_ms, guards, and refused: why a dim that varied could not be symbolic.
+---Facts of the program that ran last: nodes, kernels, steps, dots, arena_bytes, compile_ms, passes, runs, signature, captures; with symbolic sizes also specialisations, bindings, bind_ms, guards, and refused: why a dim that varied could not be symbolic.
 ---@return table # table
 function sgl.Compiled:info() end
 
@@ -1666,7 +1666,7 @@ function sgl.Graph:text() end
 ---@return string # string
 function sgl.Graph:show(stage) end
 
----Every node, in an order in which inputs come first: { id, op, dtype, shape, inputs, attrs, file, line, region }.
+---Every node, in an order in which inputs come first: { id, op, dtype, shape, inputs, attrs, file, line, composite }.
 ---@return table # list
 function sgl.Graph:nodes() end
 

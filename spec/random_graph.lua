@@ -47,7 +47,7 @@ end
 
 -- The rest of a line after the type: the composite it is in.
 function Builder:place()
-  return self.region and (" @%d"):format(self.region) or ""
+  return self.composite and (" @%d"):format(self.composite) or ""
 end
 
 function Builder:line(...)
@@ -240,7 +240,7 @@ end
 function M.generate(seed)
   local r = engine.random(seed)
   local large = r:chance(0.02)
-  local b = setmetatable({ random = r, nodes = {}, lines = {}, regions = {}, inputs = {},
+  local b = setmetatable({ random = r, nodes = {}, lines = {}, composites = {}, inputs = {},
     args = {}, calls = {}, special = r:chance(0.25) and 0.5 or 0,
     most_elements = large and LARGE_ELEMENTS or MOST_ELEMENTS }, Builder)
   for _ = 1, r:int(1, 3) do b:input(r:pick(DTYPES), random_dims(r, large)) end
@@ -251,7 +251,7 @@ function M.generate(seed)
   end
   local outputs = finish(b)
   local parts = { "graph\n" }
-  for _, list in ipairs { b.regions, b.inputs, b.lines, b.calls } do
+  for _, list in ipairs { b.composites, b.inputs, b.lines, b.calls } do
     for _, line in ipairs(list) do parts[#parts + 1] = line .. "\n" end
   end
   return { text = table.concat(parts), args = b.args, outputs = outputs, seed = seed }

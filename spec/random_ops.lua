@@ -568,16 +568,16 @@ end)
 
 -- Runs fn inside a new composite on x. What fn makes before it gives up stays, unused.
 local function composite(b, name, x, fn)
-  local outer = b.region
-  b.region = #b.regions + 1
-  b.regions[b.region] = ('region @%d "%s" in @%d'):format(b.region, name, outer or 0)
+  local outer = b.composite
+  b.composite = #b.composites + 1
+  b.composites[b.composite] = ('composite @%d "%s" in @%d'):format(b.composite, name, outer or 0)
   local at = #b.nodes
   local out = fn()
   -- Facts inside hold only for the whole composite, so nothing else may build on them.
   for i = at + 1, #b.nodes do b.nodes[i].hidden = b.nodes[i] ~= out end
-  b.calls[#b.calls + 1] = ("call @%d(%%%d)%s"):format(b.region, x.id,
+  b.calls[#b.calls + 1] = ("call @%d(%%%d)%s"):format(b.composite, x.id,
     out and (" = %%%d"):format(out.id) or "")
-  b.region = outer
+  b.composite = outer
   return out
 end
 

@@ -164,7 +164,7 @@ end)
 
 api.method(Compiled, "info", {
   doc = "Facts of the program that ran last: nodes, kernels, steps, dots, arena_bytes, "
-    .. "compile_ms, passes, runs, signature, captures; with symbolic sizes also instances, "
+    .. "compile_ms, passes, runs, signature, captures; with symbolic sizes also specialisations, "
     .. "bindings, bind_ms, guards, and refused: why a dim that varied could not be symbolic.",
   returns = "table", errors = "no call yet",
 }, function(self)

@@ -31,7 +31,7 @@ api.native("Tensor", {
     errors = "a tensor that is closed already" } },
 })
 
-local NODE = "{ id, op, dtype, shape, inputs, attrs, file, line, region }"
+local NODE = "{ id, op, dtype, shape, inputs, attrs, file, line, composite }"
 
 -- The class itself has its row in graph.lua.
 api.native("Graph", {}, {

@@ -15,7 +15,7 @@
 #include "bind/host.h"
 #include "exec/cache.h"
 #include "exec/engine.h"
-#include "exec/slot.h"
+#include "exec/context.h"
 #include "ir/text.h"
 #include "module/module.h"
 #include "obs/obs.h"
@@ -44,7 +44,7 @@ static void fault(const char *name, const char *what)
 /* Something of everything that an effect can take away. */
 static void fill(Ctx *cx)
 {
-    ExecSlot *slot = exec_slot(cx);
+    ExecContext *slot = exec_context(cx);
     Cache *cache = slot->cache ? slot->cache : exec_cache_new(cx);
     base_ctx_pool(cx);
     exec_disk_folder(cx);
@@ -57,7 +57,7 @@ static void fill(Ctx *cx)
 
 static void look(Ctx *cx, Seen *out)
 {
-    const ExecSlot *slot = exec_slot(cx);
+    const ExecContext *slot = exec_context(cx);
     Str s = {0};
     *out = (Seen){.pool = cx->pool != NULL,
                   .found_folder = slot->disk.folder != NULL,
@@ -158,7 +158,7 @@ static void by_set(const KnobInfo *k, const char *value, Seen *was, Seen *now)
     look(cx, was);
     if (sgl_set(cx, k->name, value) < 0) fault(k->name, sgl_error(cx));
     look(cx, now);
-    exec_cache_free(exec_slot(cx)->cache);
+    exec_cache_free(exec_context(cx)->cache);
     sgl_close(cx);
 }
 
@@ -176,7 +176,7 @@ static void by_file(const KnobInfo *k, const char *value, Seen *was, Seen *now)
     look(cx, was);
     if (sgl_config_load(cx, path) < 0) fault(k->name, sgl_error(cx));
     look(cx, now);
-    exec_cache_free(exec_slot(cx)->cache);
+    exec_cache_free(exec_context(cx)->cache);
     sgl_close(cx);
 }
 

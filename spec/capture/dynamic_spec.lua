@@ -232,7 +232,7 @@ describe("symbolic sizes", function()
       assert.is_true(p:bytes() == two:parameters()[i]:bytes())
     end
     assert.are.equal(1, step:info().captures)
-    assert.are.equal(1, step:info().instances)
+    assert.are.equal(1, step:info().specialisations)
     assert.are.equal(5, step:info().bindings)
   end)
 
@@ -267,7 +267,7 @@ describe("a dynamic batch in 1..32 captured with batch 1", function()
     local f = sgl.compile(function(x) return x * 2 end,
       { inputs = { sgl.spec { sgl.dim "n" } } })
     for n = 1, 200 do f(sgl.ones(n)) end
-    assert.are.equal(1, f:info().instances)
+    assert.are.equal(1, f:info().specialisations)
     assert.are.equal(200, f:info().bindings)
     assert.are.same({ 2.0 }, f(sgl.ones(1)):tolist())
   end)
@@ -285,12 +285,12 @@ describe("sizes that a static program treats in different ways", function()
     local f = check({ sgl.spec { sgl.dim "long" } }, vectors(3, 31, 32, 40, 4096, 5000, 2, 20000, 1),
       total)
     assert.are.equal(1, f:info().captures)
-    assert.are.equal(2, f:info().instances)
+    assert.are.equal(2, f:info().specialisations)
   end)
 
   it("are one program where the range leaves nothing open", function()
     local f = check({ sgl.spec { sgl.dim("short", { max = 4096 }) } }, vectors(3, 33, 4096, 1), total)
-    assert.are.equal(1, f:info().instances)
+    assert.are.equal(1, f:info().specialisations)
   end)
 
   it("are told apart by a dim of size 1 behind a long one", function()
@@ -301,7 +301,7 @@ describe("sizes that a static program treats in different ways", function()
     local f = check({ sgl.spec { sgl.dim "m", sgl.dim "n" } }, calls, function(x)
       return x:sum(1), x:exp():mean(1), x:amax(1)
     end)
-    assert.are.equal(2, f:info().instances)
+    assert.are.equal(2, f:info().specialisations)
   end)
 
   it("are told apart by a size that is 0", function()
@@ -311,7 +311,7 @@ describe("sizes that a static program treats in different ways", function()
       return rest * 2, rest:sum(), sgl.cat({ rest, x }, 1), rest:pad { 1, 0 }
     end)
     assert.are.equal(1, f:info().captures)
-    assert.are.equal(2, f:info().instances)
+    assert.are.equal(2, f:info().specialisations)
   end)
 
   it("go on after memory was out while sizes were filled in", function()
@@ -524,7 +524,7 @@ describe("programs of one function", function()
       f(sgl.ones(64, 8))
       local before = sgl.memory().live
       for n = 1, most do f(inputs[n]) end
-      assert.are.equal(1, f:info().instances)
+      assert.are.equal(1, f:info().specialisations)
       return sgl.memory().live - before, f:info().arena_bytes
     end
     local growth, arena = grown(16)

@@ -232,7 +232,7 @@ describe("the way to a break", function()
     return sgl.coverage(step).breaks[1].path, sgl.coverage(step)
   end
 
-  it("has each value once, after those that it reads, with names, regions and lines", function()
+  it("has each value once, after those that it reads, with names, composites and lines", function()
     local model = { weight = sgl.ones(3) }
     local here = debug.getinfo(1, "l").currentline
     local way = path_of(function(x)
@@ -248,8 +248,8 @@ describe("the way to a break", function()
     end
     local first, last = way.values[1], way.values[#way.values]
     assert.are.same({ "x", "f32[3]" }, { first.op, first.type })
-    assert.are.same({ "sum", "f32[]", nil }, { last.op, last.type, last.region })
-    assert.are.equal("gelu", way.values[2].region)
+    assert.are.same({ "sum", "f32[]", nil }, { last.op, last.type, last.composite })
+    assert.are.equal("gelu", way.values[2].composite)
     assert.are.same({ 2, 3 }, { lines["upvalue model.weight"], lines.sum })
     assert.are.equal(0, way.more)
   end)

@@ -16,7 +16,7 @@ end
 -- Names of composites and the paths of their modules, in order.
 local function modules(step)
   local list = {}
-  for name, rest in step:graph():text():gmatch '\n *region @%d+ "(.-)" in @%d+([^\n]*)' do
+  for name, rest in step:graph():text():gmatch '\n *composite @%d+ "(.-)" in @%d+([^\n]*)' do
     list[#list + 1] = name .. " " .. (rest:match 'module "(.-)"' or "-")
   end
   return list

@@ -223,7 +223,7 @@ describe("the cache of programs", function()
       for n = 1, 5 do want[n] = step(sgl.ones(n, 4)):bytes() end
     end)
     assert.is_true(change.entries >= 1 and change.bytes > 0)
-    assert.are.equal(1, step:info().instances)
+    assert.are.equal(1, step:info().specialisations)
     sgl.config.cache_size_limit = 0
     for n = 1, 5 do
       assert.are.equal(n, (sgl.ones(n) * 2.25 + n):tolist()[1] - 2.25)

@@ -73,7 +73,7 @@ end
 
 local BASE = [[
 graph
-region @1 "halve" in @0
+composite @1 "halve" in @0
 input %0 arg "x" f32[2, 3]
 input %1 arg "y" f32[2, 3]
 input %2 state "s" f32[2, 3]

@@ -162,7 +162,7 @@ local function graph_seeds()
   list[#list + 1] = [[
 graph
 dim fuzz_batch 8 64 8
-region @1 "loss" in @0 # train.lua:4
+composite @1 "loss" in @0 # train.lua:4
 input %0 arg "x\x41" f32[fuzz_batch, 3] @1
 %1 = reshape(%0) {dims=[fuzz_batch/8, 8, 3]} : f32[fuzz_batch/8, 8, 3] @1 # "a b":7
 call @1(%0) = %1

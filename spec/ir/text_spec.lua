@@ -8,8 +8,8 @@ local engine = require "spec.engine"
 local WHOLE = [[
 graph
 dim text_batch 8 64 8
-region @1 "loss" in @0 # train.lua:4
-region @2 "soft \"max\"" in @1 module "blocks.1.\"a\"" # "a file.lua":7
+composite @1 "loss" in @0 # train.lua:4
+composite @2 "soft \"max\"" in @1 module "blocks.1.\"a\"" # "a file.lua":7
 input %0 arg "x" f32[text_batch, 3] batch 1
 input %1 state "w\x09\\" f32[3]
 input %2 arg "" i64[2]
@@ -54,7 +54,7 @@ describe("the text of a graph", function()
     assert.are.equal(g:hash(), again:hash())
   end)
 
-  it("keeps names, regions, source lines, symbols and values", function()
+  it("keeps names, composites, source lines, symbols and values", function()
     local text = core.parse(WHOLE):text()
     for _, part in ipairs { "dim text_batch 8 64 8", '"soft \\"max\\""', '"a file.lua":7',
       '"w\\x09\\\\"', "text_batch/8", "text_batch+3", "value=-inf", "value=nan",
@@ -182,10 +182,10 @@ local BAD = {
   { "a batch of nothing", 'graph\ninput %0 arg "x" f32[2] batch\n', "line 2" },
   { "a batch of state", 'graph\ninput %0 state "w" f32[2] batch 1\n', "'w' is state" },
   { "a batch twice", 'graph\ninput %0 arg "x" f32[2] batch 1 batch 1\n', "line 2" },
-  { "a module without a path", 'graph\nregion @1 "a" in @0 module # a.lua:1\n',
+  { "a module without a path", 'graph\ncomposite @1 "a" in @0 module # a.lua:1\n',
     "line 2, column 28" },
   { "a module of a node", HEAD .. '%1 = exp(%0) : f32[2, 3] module "a"\n', "line 3" },
-  { "a path without an end", 'graph\nregion @1 "a" in @0 module "b\n', "has no end" },
+  { "a path without an end", 'graph\ncomposite @1 "a" in @0 module "b\n', "has no end" },
   { "a loss that is no scalar", HEAD .. "loss %0\n",
     "line 3, column 8: loss: it is not a single float" },
   { "a loss that is no float", 'graph\ninput %0 arg "x" i32[]\nloss %0\n', "not a single float" },
@@ -228,8 +228,8 @@ local BAD = {
   { "an assign to an argument", HEAD .. "assign %0 = %0\n", "line 3" },
   { "an assign of another shape",
     'graph\ninput %0 state "s" f32[2]\ninput %1 arg "x" f32[3]\nassign %0 = %1\n', "line 4" },
-  { "a region in one that is not there", 'graph\nregion @1 "a" in @5\n', "not defined" },
-  { "a node in a region that is not there", HEAD .. "%1 = exp(%0) : f32[2, 3] @4\n",
+  { "a composite in one that is not there", 'graph\ncomposite @1 "a" in @5\n', "not defined" },
+  { "a node in a composite that is not there", HEAD .. "%1 = exp(%0) : f32[2, 3] @4\n",
     "not defined" },
   { "a source line that is none", HEAD .. "%1 = exp(%0) : f32[2, 3] # a.lua:-4\n", "no such line" },
   { "text behind a statement", HEAD .. 'output %0 "y" again\n', "unexpected text" },
@@ -260,7 +260,7 @@ describe("hostile text", function()
 
   it("is refused at any depth without exhausting the stack", function()
     local deep = { "graph\n" }
-    for i = 1, 20000 do deep[i + 1] = ('region @%d "r" in @%d\n'):format(i, i - 1) end
+    for i = 1, 20000 do deep[i + 1] = ('composite @%d "r" in @%d\n'):format(i, i - 1) end
     local g = core.parse(table.concat(deep))
     assert.are.equal("graph\n", g:text())
     local brackets = 'graph\ninput %0 arg "x" f32' .. ("["):rep(100000) .. "\n"

@@ -223,10 +223,10 @@ assign %2 = %8
     end
   end)
 
-  it("keeps regions, names and source lines", function()
+  it("keeps composites, names and source lines", function()
     local text = core.parse [[
 graph
-region @1 "gelu" in @0 # a.lua:3
+composite @1 "gelu" in @0 # a.lua:3
 input %0 arg "x" f32[4]
 %1 = const() {value=1, dims=[4], dtype=f32} : f32[4] @1
 %2 = mul(%0, %1) : f32[4] @1 # a.lua:4
@@ -234,7 +234,7 @@ input %0 arg "x" f32[4]
 call @1(%0) = %3
 output %3 "y"
 ]]:pass("simplify"):text()
-    assert.is_truthy(text:find('region @1 "gelu" in @0 # a.lua:3', 1, true), text)
+    assert.is_truthy(text:find('composite @1 "gelu" in @0 # a.lua:3', 1, true), text)
     assert.is_truthy(text:find("erf(%0) : f32[4] @1 # a.lua:5", 1, true), text)
     assert.is_truthy(text:find("call @1(%0) = %1", 1, true), text)
     assert.is_truthy(text:find('output %1 "y"', 1, true), text)

@@ -42,8 +42,7 @@ static int host_start(lua_State *L, Host *h)
     h->cx = exec_engine_open(&e);
     if (!h->cx) return bind_raise(L, e.code, e.hint, "%s", e.text);
     bind_interrupt_watch(h->cx);
-    if (bind_events_open(h) == SGL_OK && exec_lifecycle_start(h->cx) == SGL_OK)
-        return 0;
+    if (bind_events_open(h) == SGL_OK && exec_lifecycle_start(h->cx) == SGL_OK) return 0;
     return bind_raise(L, SGL_ENOMEM, NULL, "out of memory for the engine");
 }
 

@@ -2,7 +2,7 @@
  *
  * In:    a node of the capture that breaks.
  * Out:   field `nodes` of the break's facts: a list, inputs before their users, of
- *        { op, type, file, line, region, input, tensor, inputs, cut }: input is the name of an
+ *        { op, type, file, line, composite, input, tensor, inputs, cut }: input is the name of an
  *        input, "" where it has none, and tensor then what it stands for; inputs are positions in
  *        the list; cut: it reads what the list leaves out. nodes.more: how many are left out.
  * Holds: constants do not count. All nodes stay while they are few; else those nearest to the
@@ -134,7 +134,7 @@ static void push_node(lua_State *L, const Host *h, const Cone *c, const Node *n)
     lua_pushvalue(L, row - 1);
     lua_setfield(L, row, "type");
     put_text(L, row, "op", ir_op(n)->name);
-    if (n->region) put_text(L, row, "region", n->graph->regions.at[n->region].name);
+    if (n->composite) put_text(L, row, "composite", n->graph->composites.at[n->composite].name);
     if (at.file && at.line > 0) {
         put_text(L, row, "file", at.file);
         lua_pushinteger(L, at.line);

@@ -33,8 +33,8 @@ typedef struct Row {
 typedef struct Calls {
     Signature now; /* of the call that is on */
     VEC(Row) rows;
-    int last;      /* row of the last call */
-    bool segments; /* it may run as Lua does, where a program cannot */
+    int last;       /* row of the last call */
+    bool segments;  /* it may run as Lua does, where a program cannot */
     double seconds; /* that programs ran here */
 } Calls;
 
@@ -288,10 +288,6 @@ static int forget(lua_State *L)
 }
 
 const luaL_Reg CAPTURE_CALL[] = {
-    {"calls", calls},
-    {"call", call},
-    {"call_learn", learn},
-    {"call_forget", forget},
-    {"call_seconds", seconds},
-    {NULL, NULL},
+    {"calls", calls},          {"call", call}, {"call_learn", learn}, {"call_forget", forget},
+    {"call_seconds", seconds}, {NULL, NULL},
 };

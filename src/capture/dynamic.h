@@ -1,4 +1,4 @@
-/* dynamic.h: programs of a graph with symbolic sizes (instance.c).
+/* dynamic.h: programs of a graph with symbolic sizes (specialise.c).
  */
 #ifndef SGL_CAPTURE_DYNAMIC_H
 #define SGL_CAPTURE_DYNAMIC_H
@@ -26,6 +26,6 @@ const SizeValues *capture_dynamic_sizes(const Dynamic *d); /* those of the last 
 /* Values of the symbols, by number (0: not among the inputs), from the sizes in `list`: one Shape
  * for each input. Scratch that the caller frees; NULL with the error set. */
 int64_t *capture_dim_solve(const Graph *g, const Shape *list);
-typedef struct DynamicInfo { int instances, bindings; double bind_seconds; } DynamicInfo;
+typedef struct DynamicInfo { int specialisations, bindings; double bind_seconds; } DynamicInfo;
 DynamicInfo capture_dynamic_info(const Dynamic *d);
 #endif

@@ -3,7 +3,7 @@
  * In:   core.module, which the call of a module makes before and after its forward.
  * Out:  the list of the calls, from which the paths are found when the step is captured: looking
  *       through modules in between would be watched as what the step reads.
- * Holds: until then the module of a region is the number of the call that it was made in. A
+ * Holds: until then the module of a composite is the number of the call that it was made in. A
  *        capture that an error ends takes its list with it.
  */
 #include <stdlib.h>
@@ -61,11 +61,11 @@ static int module(lua_State *L)
 void capture_modules_named(lua_State *L, Host *h, const Capture *c)
 {
     Graph *g = c->trace.graph;
-    for (int r = 1; r < g->regions.n; r++) {
-        Region *region = &g->regions.at[r];
-        if (!*region->module) continue;
-        lua_rawgeti(L, -1, strtol(region->module, NULL, 10));
-        if (ir_region_module(g, (uint32_t)r, luaL_optstring(L, -1, "")) < 0) bind_throw(L, h);
+    for (int r = 1; r < g->composites.n; r++) {
+        Composite *composite = &g->composites.at[r];
+        if (!*composite->module) continue;
+        lua_rawgeti(L, -1, strtol(composite->module, NULL, 10));
+        if (ir_composite_module(g, (uint32_t)r, luaL_optstring(L, -1, "")) < 0) bind_throw(L, h);
         lua_pop(L, 1);
     }
 }

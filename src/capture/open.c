@@ -11,7 +11,7 @@ static void room_close(Host *h, void *state) { (void)h, (void)state; }
 void capture_open(lua_State *L, Host *h)
 {
     static const luaL_Reg *const LISTS[] = {
-        CAPTURE_CAPTURE, CAPTURE_MODULE, CAPTURE_CONTROL,   CAPTURE_EFFECT,
+        CAPTURE_CAPTURE, CAPTURE_MODULE, CAPTURE_CONTROL,    CAPTURE_EFFECT,
         CAPTURE_RESULT,  CAPTURE_CALL,   CAPTURE_GRAPH_HOOK,
     };
     bind_room(L, h, ROOM_CAPTURE, sizeof(CaptureRoom), room_close);

@@ -5,7 +5,7 @@
  *        first. That covers aliases: a second handle, the pending trace, an argument.
  */
 #include <string.h>
-#include "exec/tell.h"
+#include "exec/report.h"
 #include "capture/dynamic.h"
 #include "tensor/args.h"
 #include "tensor/cache.h"
@@ -172,7 +172,7 @@ static int prog_aliased(lua_State *L)
 }
 
 /* Collects the tensors among arguments and state, and runs what is pending for them together. */
-static void realise_inputs(lua_State *L, Host *h, Prog *p, int args)
+static void realize_inputs(lua_State *L, Host *h, Prog *p, int args)
 {
     int n = 0;
     for (int i = 0; i < p->nargs; i++) {
@@ -319,7 +319,7 @@ int capture_program_run(lua_State *L, int program, int args)
         return bind_raise(L, SGL_ESTATE, NULL, "a program cannot run inside another capture");
     release(p->in, p->nin);
     check_numbers(L, p, args);
-    realise_inputs(L, h, p, args);
+    realize_inputs(L, h, p, args);
     int results = push_results(L, h, p);
     tensor_origin_unref(p->origin);
     if (tensor_flow_begin(h, p->flow, p->state, &p->origin) < 0) return bind_throw(L, h);
@@ -410,8 +410,8 @@ static int prog_info(lua_State *L)
     lua_setfield(L, -2, "passes");
     if (!p->dynamic) return 1;
     DynamicInfo dynamic = capture_dynamic_info(p->dynamic);
-    lua_pushinteger(L, dynamic.instances);
-    lua_setfield(L, -2, "instances");
+    lua_pushinteger(L, dynamic.specialisations);
+    lua_setfield(L, -2, "specialisations");
     lua_pushinteger(L, dynamic.bindings);
     lua_setfield(L, -2, "bindings");
     lua_pushnumber(L, dynamic.bind_seconds * 1e3);

@@ -175,7 +175,7 @@ void capture_break_path(lua_State *L, const Host *h, int row, const Node *to);
 void capture_graph_told(lua_State *L, Host *h, const Graph *g, int inputs);
 
 /* module_path.c: pushes the list of the calls of modules in a step, { module, number of the call
- * around it } each; gives regions the paths that the list on the top has by number. */
+ * around it } each; gives composites the paths that the list on the top has by number. */
 void capture_modules(lua_State *L, const Capture *c);
 void capture_modules_named(lua_State *L, Host *h, const Capture *c);
 

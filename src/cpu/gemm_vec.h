@@ -8,7 +8,7 @@
 #define SGL_CPU_GEMM_VEC_H
 #include <stdint.h>
 #include <string.h>
-#include "cpu/vec_turn.h"
+#include "cpu/vec_transpose.h"
 
 #if defined(__AVX512F__)
 #include <immintrin.h>

@@ -32,12 +32,12 @@ _Static_assert((int)IR_LANES == 32, "fold halves them five times");
     }                                                                                              \
     static void lanes_##name(void *acc32, const void *values, int64_t n)                           \
     {                                                                                              \
-        A *acc = acc32, a[IR_LANES];                                                             \
+        A *acc = acc32, a[IR_LANES];                                                               \
         const V *v = values;                                                                       \
-        for (int l = 0; l < IR_LANES; l++) a[l] = acc[l];                                        \
-        for (; n >= IR_LANES; n -= IR_LANES, v += IR_LANES)                                  \
-            for (int l = 0; l < IR_LANES; l++) a[l] = COMBINE(a[l], v[l]);                       \
-        for (int l = 0; l < IR_LANES; l++) acc[l] = a[l];                                        \
+        for (int l = 0; l < IR_LANES; l++) a[l] = acc[l];                                          \
+        for (; n >= IR_LANES; n -= IR_LANES, v += IR_LANES)                                        \
+            for (int l = 0; l < IR_LANES; l++) a[l] = COMBINE(a[l], v[l]);                         \
+        for (int l = 0; l < IR_LANES; l++) acc[l] = a[l];                                          \
         for (int64_t l = 0; l < n; l++) acc[l] = COMBINE(acc[l], v[l]);                            \
     }                                                                                              \
     static void fold_##name(void *acc32, void *out)                                                \
@@ -52,11 +52,11 @@ _Static_assert((int)IR_LANES == 32, "fold halves them five times");
     }                                                                                              \
     static void row_##name(void *out, const void *values, int64_t n)                               \
     {                                                                                              \
-        A a[IR_LANES];                                                                           \
+        A a[IR_LANES];                                                                             \
         const V *v = values;                                                                       \
-        for (int l = 0; l < IR_LANES; l++) a[l] = identity;                                      \
-        for (; n >= IR_LANES; n -= IR_LANES, v += IR_LANES)                                  \
-            for (int l = 0; l < IR_LANES; l++) a[l] = COMBINE(a[l], v[l]);                       \
+        for (int l = 0; l < IR_LANES; l++) a[l] = identity;                                        \
+        for (; n >= IR_LANES; n -= IR_LANES, v += IR_LANES)                                        \
+            for (int l = 0; l < IR_LANES; l++) a[l] = COMBINE(a[l], v[l]);                         \
         for (int64_t l = 0; l < n; l++) a[l] = COMBINE(a[l], v[l]);                                \
         fold_##name(a, out);                                                                       \
     }                                                                                              \

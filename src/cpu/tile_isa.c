@@ -14,7 +14,7 @@
 #include "cpu/tile_math.h"
 #include "cpu/tile_ops.h"
 #include "cpu/tile_pair.h"
-#include "cpu/vec_turn.h"
+#include "cpu/vec_transpose.h"
 
 #define KEEP(...) __VA_ARGS__
 #define DROP(...)
@@ -104,7 +104,7 @@ LOOP(narrow_bf16, uint16_t, float, math_to_bf16_f32(x))
         memcpy(&v, value, sizeof v);                                                               \
         for (int64_t i = 0; i < n; i++) o[i] = v;                                                  \
     }                                                                                              \
-    static void pick_##bits(void *out, const void *from, const int32_t *table, int64_t n)          \
+    static void lookup_##bits(void *out, const void *from, const int32_t *table, int64_t n)        \
     {                                                                                              \
         uint##bits##_t *restrict o = out;                                                          \
         const uint##bits##_t *f = from;                                                            \
@@ -176,7 +176,7 @@ const struct TileOps ISA_NAME(kern_tile_ops) = {
     .gather = {gather_8, gather_16, gather_32, gather_64},
     .scatter = {scatter_8, scatter_16, scatter_32, scatter_64},
     .fill = {fill_8, fill_16, fill_32, fill_64},
-    .pick = {pick_8, pick_16, pick_32, pick_64},
+    .lookup = {lookup_8, lookup_16, lookup_32, lookup_64},
     .turn = {turn_8, turn_16, turn_32, turn_64},
     .index = {index_f32, index_f64, index_i32, index_i64, index_u8},
     .rand = rand_tile,

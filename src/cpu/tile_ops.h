@@ -66,7 +66,7 @@ struct TileOps {
     void (*gather[4])(void *out, const void *from, int64_t stride, int64_t n);
     void (*scatter[4])(void *to, const void *v, int64_t stride, int64_t n);
     void (*fill[4])(void *out, const void *value, int64_t n);      /* n may be 0 */
-    void (*pick[4])(void *out, const void *from, const int32_t *table, int64_t n);
+    void (*lookup[4])(void *out, const void *from, const int32_t *table, int64_t n);
     /* out[r][c] = from[c][r]; strides are those of the first index. */
     void (*turn[4])(void *out, int64_t out_stride, const void *from, int64_t stride, int64_t rows,
                     int64_t columns);

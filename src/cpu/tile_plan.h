@@ -16,7 +16,7 @@ enum {
     TILE_LANES = 512,
     BLOCK_ROWS = 16,                      /* MAP in blocks (tile_block.c) */
     TABLE_MOST = 512,                     /* offsets in a walk's table */
-    WALK_FORMS = 1 + SPACE_MAX_GUARDS,
+    WALK_FORMS = 1 + LOOP_MAX_GUARDS,
     REDUCE_LEVELS = 10,                   /* blocks of blocks: 128^10 elements */
 };
 typedef enum Span { SPAN_ONE, SPAN_OUTER, SPAN_LANES, SPAN_FULL, SPAN_COUNT } Span;
@@ -29,8 +29,8 @@ typedef struct Walk {
     int size;                             /* an element has 1 << size bytes */
     int ndim, nform;                      /* both at least 1 */
     bool small;                           /* positions fit 32 bits, whose division is faster */
-    int64_t extent[SPACE_MAX_VARS];
-    int64_t base[WALK_FORMS], step[WALK_FORMS][SPACE_MAX_VARS];
+    int64_t extent[LOOP_MAX_VARS];
+    int64_t base[WALK_FORMS], step[WALK_FORMS][LOOP_MAX_VARS];
     int64_t lo[WALK_FORMS], hi[WALK_FORMS];
     uint64_t outside;                     /* bits of the element where a guard fails */
     int inner;                            /* dims the table covers */

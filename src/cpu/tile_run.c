@@ -74,20 +74,20 @@ static void run_const(Frame *f, const TileInst *t)
 static void run_index(Frame *f, const TileInst *t)
 {
     cpu_walk_index(&f->plan->walk[t->walk], f->plan->ops, t->reg, f->start[t->span],
-                    f->count[t->span], place(f, t));
+                   f->count[t->span], place(f, t));
 }
 
 static void run_rand(Frame *f, const TileInst *t)
 {
     const Walk *w = &f->plan->walk[t->walk];
     cpu_walk_rand(w, f->plan->ops, f->args[w->arg], t, f->start[t->span], f->count[t->span],
-                   place(f, t));
+                  place(f, t));
 }
 
 static void run_mask(Frame *f, const TileInst *t)
 {
     cpu_walk_mask(&f->plan->walk[t->walk], f->plan->ops, f->start[t->span], f->count[t->span],
-                   place(f, t));
+                  place(f, t));
 }
 
 static void run_op(Frame *f, const TileInst *t)

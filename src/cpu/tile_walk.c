@@ -12,7 +12,7 @@
 #include "cpu/tile_plan.h"
 
 typedef struct Cursor {
-    int64_t at[SPACE_MAX_VARS], form[WALK_FORMS];
+    int64_t at[LOOP_MAX_VARS], form[WALK_FORMS];
 } Cursor;
 
 static void add_form(Walk *w, const Affine *a, int64_t lo, int64_t hi)
@@ -247,8 +247,8 @@ static void load_periods(const Walk *w, const TileOps *ops, const char *buffer, 
         len = w->period - skip < n - done ? w->period - skip : n - done;
         char *o = out + (done << w->size);
         if (period_inside(w, &c))
-            ops->pick[w->size](o, buffer + c.form[0] * ((int64_t)1 << w->size), w->table + skip,
-                               len);
+            ops->lookup[w->size](o, buffer + c.form[0] * ((int64_t)1 << w->size), w->table + skip,
+                                 len);
         else load_runs(w, ops, buffer, start + done, len, o);
         if (w->inner < w->ndim) advance_from(w, w->inner, &c, 1);
     }
@@ -265,7 +265,7 @@ static void load_raw(const Walk *w, const TileOps *ops, const char *buffer, int6
 enum { PIECE = 512 };
 
 void cpu_walk_load(const Walk *w, const TileOps *ops, const void *buffer, int64_t start, int64_t n,
-                    void *out)
+                   void *out)
 {
     if (!ops->widen[w->dtype]) {
         load_raw(w, ops, buffer, start, n, out);
@@ -304,7 +304,7 @@ static void store_raw(const Walk *w, const TileOps *ops, char *buffer, int64_t s
 }
 
 void cpu_walk_store(const Walk *w, const TileOps *ops, void *buffer, int64_t start, int64_t n,
-                     const void *v)
+                    const void *v)
 {
     if (!ops->narrow[w->dtype]) {
         store_raw(w, ops, buffer, start, n, v);
@@ -323,8 +323,7 @@ void cpu_walk_store(const Walk *w, const TileOps *ops, void *buffer, int64_t sta
     }
 }
 
-void cpu_walk_index(const Walk *w, const TileOps *ops, Reg reg, int64_t start, int64_t n,
-                     void *out)
+void cpu_walk_index(const Walk *w, const TileOps *ops, Reg reg, int64_t start, int64_t n, void *out)
 {
     Cursor c;
     seek(w, start, &c);
@@ -336,7 +335,7 @@ void cpu_walk_index(const Walk *w, const TileOps *ops, Reg reg, int64_t start, i
 }
 
 void cpu_walk_rand(const Walk *w, const TileOps *ops, const int64_t *state, const TileInst *t,
-                    int64_t start, int64_t n, float *out)
+                   int64_t start, int64_t n, float *out)
 {
     Cursor c;
     seek(w, start, &c);

@@ -1,7 +1,7 @@
 /* backend.c: the table of backends, and their devices in a context.
  */
 #include "exec/backend.h"
-#include "exec/slot.h"
+#include "exec/context.h"
 
 #define BACKEND(name, vtable) extern const Backend vtable;
 #include "base/backend.def"
@@ -19,6 +19,6 @@ const Backend *exec_backend(Ctx *cx) { return BACKENDS[exec_backend_chosen(cx)];
 
 Device *exec_device(Ctx *cx, int backend)
 {
-    ExecSlot *slot = exec_slot(cx);
+    ExecContext *slot = exec_context(cx);
     return slot ? &slot->engine[backend].device : NULL;
 }

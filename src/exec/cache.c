@@ -9,7 +9,7 @@
 #include <string.h>
 #include "base/clock.h"
 #include "exec/program_type.h"
-#include "exec/slot.h"
+#include "exec/context.h"
 #include "obs/obs.h"
 
 enum { GHOSTS_MAX = 4096, LOOKUPS_PER_SAMPLE = 8 };
@@ -49,7 +49,7 @@ static const char *const KIND_NAMES[] = {
 
 Cache *exec_cache_new(Ctx *cx)
 {
-    ExecSlot *slot = exec_slot(cx);
+    ExecContext *slot = exec_context(cx);
     Cache *c = slot ? base_mem_zero(1, sizeof *c) : NULL;
     if (!c) {
         base_no_memory(cx, "the cache of programs");
@@ -198,7 +198,7 @@ void exec_cache_clear(Cache *c)
 void exec_cache_free(Cache *c)
 {
     if (!c) return;
-    exec_slot(c->cx)->cache = NULL;
+    exec_context(c->cx)->cache = NULL;
     while (c->ring.next != &c->ring) entry_free(c, c->ring.next);
     base_map_free(&c->table);
     base_map_free(&c->ghosts);

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/file.h"
-#include "exec/slot.h"
+#include "exec/context.h"
 #include "obs/obs.h"
 
 enum { HEAD_MAX = 96, PART_SECONDS = 600, ROOM_PERCENT = 90, HASH_DIGITS = 32 };
@@ -24,7 +24,7 @@ static const char ENDING[] = ".sgl", PART[] = ".part";
 
 static Disk *disk_of(Ctx *cx)
 {
-    ExecSlot *slot = exec_slot(cx);
+    ExecContext *slot = exec_context(cx);
     return slot ? &slot->disk : NULL;
 }
 

@@ -1,7 +1,7 @@
 /* lifecycle.c: the states of backends: which steps between them are legal, and taking them.
  */
 #include "exec/lifecycle.h"
-#include "exec/slot.h"
+#include "exec/context.h"
 #include "obs/obs.h"
 
 static const char *const NAMES[BACKEND_STATES] = {
@@ -33,7 +33,7 @@ const char *exec_state_name(BackendState s) { return NAMES[s]; }
 
 BackendState exec_lifecycle_state(const Ctx *cx, int backend)
 {
-    const ExecSlot *slot = cx->slot[CTX_EXEC];
+    const ExecContext *slot = cx->slot[CTX_EXEC];
     return slot ? slot->engine[backend].state : BACKEND_UNINITIALIZED;
 }
 
@@ -60,7 +60,7 @@ static int refuse(Ctx *cx, int backend, BackendState from, BackendState to)
 
 int exec_lifecycle_move(Ctx *cx, int backend, BackendState to)
 {
-    ExecSlot *slot = exec_slot(cx);
+    ExecContext *slot = exec_context(cx);
     if (!slot) return SGL_ENOMEM;
     BackendState from = slot->engine[backend].state;
     if (!legal(from, to)) return refuse(cx, backend, from, to);
@@ -96,7 +96,7 @@ int exec_lifecycle_ready(Ctx *cx, int backend)
 
 int exec_lifecycle_start(Ctx *cx)
 {
-    if (!exec_slot(cx)) return SGL_ENOMEM;
+    if (!exec_context(cx)) return SGL_ENOMEM;
     for (int i = 0; i < BACKEND_COUNT; i++) {
         BackendState state = exec_lifecycle_state(cx, i);
         bool on = enabled(cx, i), idle = state == BACKEND_REGISTERED || state == BACKEND_COMPILED;

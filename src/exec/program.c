@@ -10,15 +10,15 @@
 #include "base/clock.h"
 #include "exec/flight.h"
 #include "exec/program_type.h"
-#include "exec/slot.h"
-#include "exec/tell.h"
-#include "exec/warm.h"
+#include "exec/context.h"
+#include "exec/report.h"
+#include "exec/stored.h"
 #include "exec/workspace.h"
 #include "ir/control.h"
 
 int exec_print_set(Ctx *cx, ExecPrint print)
 {
-    ExecSlot *slot = exec_slot(cx);
+    ExecContext *slot = exec_context(cx);
     if (!slot) return SGL_ENOMEM;
     slot->print = print;
     return SGL_OK;
@@ -26,14 +26,14 @@ int exec_print_set(Ctx *cx, ExecPrint print)
 
 int exec_print(Ctx *cx, const Node *n, const char *text, void *const *values)
 {
-    const ExecSlot *slot = cx->slot[CTX_EXEC];
+    const ExecContext *slot = cx->slot[CTX_EXEC];
     if (!slot || !slot->print.fn) return SGL_OK;
     return slot->print.fn(slot->print.arg, n, text, values);
 }
 
 static ExecHooks hooks_of(const Ctx *cx)
 {
-    const ExecSlot *slot = cx->slot[CTX_EXEC];
+    const ExecContext *slot = cx->slot[CTX_EXEC];
     return slot ? slot->hooks : (ExecHooks){0};
 }
 
@@ -102,12 +102,12 @@ static int lower(Program *p)
         if (code == SGL_OK) code = exec_flight_begin(s, i, &p->steps);
         if (code == SGL_OK) code = kern_lower(s, i, &p->arena, &p->steps);
         if (code == SGL_OK) code = exec_flight_end(s, i, first, &p->steps);
-        if (code == SGL_OK) exec_group_tell(p, i, first);
+        if (code == SGL_OK) exec_report_group(p, i, first);
     }
     if (code == SGL_OK) code = exec_flight_wait(s, s->groups.n, &p->steps);
     if (code == SGL_ENOMEM) code = out_of_memory(p);
     if (code == SGL_OK) code = add_copies(p);
-    return code == SGL_OK ? kern_share(p->cx, &p->steps, &p->info.bodies) : code;
+    return code == SGL_OK ? kern_dedupe(p->cx, &p->steps, &p->info.bodies) : code;
 }
 
 static int allocate(Program *p)
@@ -214,8 +214,8 @@ static Schedule *schedule(Graph *g, const char *text, const SizeValues *values, 
                           Str *key)
 {
     ExecHooks hooks = hooks_of(g->cx);
-    bool wanted = !values && exec_warm_wanted(g) && exec_warm_key(g, text, key);
-    Schedule *s = wanted ? exec_warm_load(g, key, &hooks, &info->passes) : NULL;
+    bool wanted = !values && exec_stored_wanted(g) && exec_stored_key(g, text, key);
+    Schedule *s = wanted ? exec_stored_load(g, key, &hooks, &info->passes) : NULL;
     info->cache = s ? "disk" : "none";
     if (s || !wanted) base_str_free(key);
     return s ? s : pass_run(g, values, NULL, &info->passes, hooks.pass, hooks.arg);
@@ -266,7 +266,7 @@ Program *exec_compile_part(Graph *g, const char *text, const SizeValues *values)
         exec_program_free(p);
         p = NULL;
     }
-    if (p && key.n) exec_warm_store(p->schedule, &key);
+    if (p && key.n) exec_stored_store(p->schedule, &key);
     base_str_free(&key);
     if (p) count(p, start);
     return p;
@@ -293,7 +293,7 @@ Program *exec_compile(Graph *g, const char *text, const SizeValues *values)
               OBS_INT("nodes", g->nodes.n));
     Program *p = exec_compile_part(g, text, values);
     ir_dim_budget(cx, DIM_STEPS);
-    exec_compile_tell(cx, p, false, obs_span_ms(&span));
+    exec_report_compile(cx, p, false, obs_span_ms(&span));
     if (p) has_compiled(cx, backend);
     obs_span_end(cx, &span);
     return p;
@@ -301,7 +301,7 @@ Program *exec_compile(Graph *g, const char *text, const SizeValues *values)
 
 void exec_compile_found(Program *p, double ms)
 {
-    exec_compile_tell(p->cx, p, true, ms);
+    exec_report_compile(p->cx, p, true, ms);
     has_compiled(p->cx, exec_backend_chosen(p->cx));
 }
 
@@ -510,7 +510,7 @@ static int run_step(void *arg, int i)
     double start = w->hooks.step || tell ? base_clock() : 0;
     int code = give_step(w, i);
     if (w->hooks.step && code >= 0) w->hooks.step(w->hooks.arg, w->p, i, base_clock() - start);
-    if (tell) exec_step_tell(w->p, i, base_clock() - start);
+    if (tell) exec_report_step(w->p, i, base_clock() - start);
     return code;
 }
 
@@ -548,7 +548,7 @@ int exec_run(Program *p, Storage *const *in, Storage **out)
     if (code >= 0 && p->fails) code = dev_sync(p->device);
     for (int k = 0; k < exec_program_graph(p)->outputs.n && code >= 0; k++)
         out[k] = dev_storage_ref(p->kept[k]);
-    if (told && code >= 0) exec_run_tell(p, obs_span_ms(&span));
+    if (told && code >= 0) exec_report_run(p, obs_span_ms(&span));
     if (watched) obs_span_end(p->cx, &span);
     return code < 0 ? code : SGL_OK;
 }

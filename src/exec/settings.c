@@ -7,7 +7,7 @@
 #include "exec/cache.h"
 #include "exec/debug.h"
 #include "exec/settings.h"
-#include "exec/slot.h"
+#include "exec/context.h"
 #include "obs/obs.h"
 
 static int drop_pool(Ctx *cx)
@@ -21,7 +21,7 @@ static int drop_pool(Ctx *cx)
  * Who holds one makes it again at its next use. */
 static int drop_programs(Ctx *cx)
 {
-    ExecSlot *slot = exec_slot(cx);
+    ExecContext *slot = exec_context(cx);
     if (!slot) return SGL_ENOMEM;
     slot->age++;
     if (slot->cache) exec_cache_clear(slot->cache);
@@ -30,7 +30,7 @@ static int drop_programs(Ctx *cx)
 
 static int trim_cache(Ctx *cx)
 {
-    const ExecSlot *slot = exec_slot(cx);
+    const ExecContext *slot = exec_context(cx);
     if (!slot) return SGL_ENOMEM;
     if (slot->cache) exec_cache_trim(slot->cache);
     return SGL_OK;
@@ -76,7 +76,7 @@ static int (*const EFFECTS[])(Ctx *) = {
 
 int64_t exec_programs_age(const Ctx *cx)
 {
-    const ExecSlot *slot = cx->slot[CTX_EXEC];
+    const ExecContext *slot = cx->slot[CTX_EXEC];
     return slot ? slot->age : 0;
 }
 

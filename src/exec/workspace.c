@@ -4,11 +4,11 @@
  *        What the device was given before may still run in the old one, which it frees after that.
  */
 #include "exec/workspace.h"
-#include "exec/slot.h"
+#include "exec/context.h"
 
 static Workspaces *workspaces_of(const Device *d)
 {
-    ExecSlot *slot = d->cx->slot[CTX_EXEC];
+    ExecContext *slot = d->cx->slot[CTX_EXEC];
     return &slot->engine[d->number].work;
 }
 

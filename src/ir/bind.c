@@ -4,7 +4,7 @@
  * shape rules, so what holds for a static graph holds for this one. A size becomes a constant, and
  * what only moves or casts a constant is folded as the builders fold it: the same nodes as if
  * the function had been recorded with these sizes.
- * Holds: inputs, outputs, assigns and regions keep their numbers; blocks are bound with the same
+ * Holds: inputs, outputs, assigns and composites keep their numbers; blocks are bound with the same
  *        values.
  */
 #include <string.h>
@@ -55,7 +55,8 @@ static int bind_attrs(Binding *b, const Node *n)
     for (AttrField f; status == SGL_OK && ir_attr_next(&schema, &f);) {
         int words = ir_attr_words(&f, at, (int)(end - at));
         int64_t *out = b->attr + (at - n->attr);
-        if (f.kind->item == ITEM_dim) status = bind_dims(b, (int)at[0], at + 1, out + 1, n->op == OP_size);
+        if (f.kind->item == ITEM_dim)
+            status = bind_dims(b, (int)at[0], at + 1, out + 1, n->op == OP_size);
         if (f.kind->item == ITEM_block && (*out = bind_block(b, n, *at)) < 0) status = (int)*out;
         at += words;
     }

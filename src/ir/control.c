@@ -1,4 +1,4 @@
-/* control.c: blocks, control nodes and their peers (control.h).
+/* control.c: blocks, control nodes and their results (control.h).
  *
  * Holds: blocks of a graph are unequal, so equal control nodes are one node; a block keeps its
  *        number.
@@ -108,7 +108,7 @@ Node *ir_control_find(const Node *n, int out)
     return ir_node_find(n->graph, n->op, n->nin, n->in, b.word, b.n);
 }
 
-Node *ir_control_peer(Node *n, int out)
+Node *ir_control_result(Node *n, int out)
 {
     AttrBuf b;
     peer_attr(n, out, &b);

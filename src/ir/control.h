@@ -3,7 +3,7 @@
  * A block is a graph with inputs and outputs, held by the graph whose nodes run it and never
  * changed after ir_block_add. It sees only its inputs: what a branch uses from outside is one.
  * A control node has one result. Several results are several nodes that differ in `out` alone,
- * its peers: gradients, the interpreter and the schedule treat them as one.
+ * its results: gradients, the interpreter and the schedule treat them as one.
  *
  *   cond   in: predicate, then the inputs of both blocks    out: output `out` of the block taken
  *   scan   in: carries, xs, captures                        out: carries at the end,
@@ -43,7 +43,7 @@ static inline bool ir_is_control(const Node *n) { return OPS[n->op].family == FA
 
 /* The node that differs from n in `out` alone; NULL: there is none (yet). */
 Node *ir_control_find(const Node *n, int out);
-Node *ir_control_peer(Node *n, int out);               /* makes it if need be */
+Node *ir_control_result(Node *n, int out);               /* makes it if need be */
 
 /* Does some value in its blocks depend on a choice (where, cond)? Its cotangent may be 0 then
  * where a derivative is infinite (masks, grad.c). */
@@ -55,7 +55,7 @@ Node *ir_scan(int n, Node *const *in, int body, int ncarry, int nxs, Dim length,
               int out);
 Node *ir_loop(int n, Node *const *in, int body, int ncarry, int64_t max, int out);
 
-/* control_grad.c: gradients of all peers of n at once. dy[out] is the cotangent of a result or
+/* control_grad.c: gradients of all results at once. dy[out] is the cotangent of a result or
  * NULL, masked[out] as in grad.c; dx[i] is set for each input that `wants` asks for, NULL: 0. */
 int ir_control_grad(Node *n, Node *const *dy, const uint8_t *masked, const uint8_t *wants,
                     Node **dx);

@@ -87,10 +87,10 @@ static int eval_step(Run *r, int64_t row)
 static int stacked_results(Run *r)
 {
     for (int k = r->c.ncarry; k < r->c.nout; k++) {
-        const Node *peer = ir_control_find(r->n, k);
+        const Node *result = ir_control_find(r->n, k);
         RefArray *a = &r->out[k];
         if (!r->wants[k] || k == r->c.count) continue;
-        if (ir_ref_alloc(a, (Dtype)peer->dtype, peer->rank, peer->dims) < 0)
+        if (ir_ref_alloc(a, (Dtype)result->dtype, result->rank, result->dims) < 0)
             return out_of_memory(r);
         memset(a->at, 0, (size_t)a->count * sizeof *a->at);
     }

@@ -1,6 +1,6 @@
 /* control_grad.c: gradients of control nodes: control nodes over the gradients of their blocks.
  *
- * In:    a node, cotangents of it and its peers.
+ * In:    a node, cotangents of its results.
  * Out:   gradients of its inputs.
  *   cond   a cond on the same predicate; each branch computes the block again and differentiates
  *   scan   a scan the other way over the stacked carries: it carries the cotangents of the carries
@@ -152,7 +152,7 @@ static void put_stacked(Reversal *r, Lists *l)
 {
     const Control *c = &r->c;
     l->saved = l->in.n;
-    for (int i = 0; i < c->ncarry; i++) add(r, &l->in, ir_control_peer(r->n, c->saved + i));
+    for (int i = 0; i < c->ncarry; i++) add(r, &l->in, ir_control_result(r->n, c->saved + i));
     l->xs = l->in.n;
     for (int i = 0; i < c->nxs; i++) add(r, &l->in, r->n->in[c->ncarry + i]);
     for (int k = c->ncarry; k < c->nout && !r->failed; k++) {
@@ -171,7 +171,7 @@ static void put_captures(Reversal *r, Lists *l)
     l->captures = l->in.n;
     for (int i = c->ncarry + c->nxs; i < r->n->nin; i++) add(r, &l->in, r->n->in[i]);
     l->count = l->in.n;
-    if (c->op == OP_loop) add(r, &l->in, ir_control_peer(r->n, c->count));
+    if (c->op == OP_loop) add(r, &l->in, ir_control_result(r->n, c->count));
 }
 
 static Lists lists_make(Reversal *r)

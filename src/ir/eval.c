@@ -58,7 +58,7 @@ static int bind_input(Evaluation *e, const Node *n)
     return 0;
 }
 
-/* The values of n and of all its peers that are needed, at the first of them. */
+/* The values of n and of all results beside it that are needed, at the first of them. */
 static int compute_control(Evaluation *e, const Node *n)
 {
     int nout = ir_control(n).nout, rc = 0;
@@ -66,8 +66,8 @@ static int compute_control(Evaluation *e, const Node *n)
     uint8_t *wants = base_mem_zero((size_t)nout, 1);
     if (out && wants) {
         for (int k = 0; k < nout; k++) {
-            const Node *peer = ir_control_find(n, k);
-            wants[k] = peer && e->needed[peer->id];
+            const Node *result = ir_control_find(n, k);
+            wants[k] = result && e->needed[result->id];
         }
         rc = ir_control_eval(n, e->mode, e->args, wants, out);
         for (int k = 0; k < nout && !rc; k++)

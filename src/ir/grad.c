@@ -4,7 +4,7 @@
  * Out:   new nodes of the same graph, one gradient for each.
  * Holds: cotangents are summed in falling order of the forward ids, so equal graphs get equal
  *        gradients; a gradient node has the source position of the node it differentiates and that
- *        node as its origin, and lies in region 0.
+ *        node as its origin, and lies in composite 0.
  *
  * Masks. Where `where` did not take a side its cotangent is 0, and a derivative that is inf or
  * NaN there would turn it into NaN. A cotangent that came through `where` is therefore marked, and
@@ -129,30 +129,30 @@ static bool takes_part(const Reverse *r, const Node *n)
     return n && n->id < r->count && r->needed[n->id] && r->flows[n->id];
 }
 
-/* Gathers the cotangents of n and its peers by `out`; false: not all can be known yet, or there
- * are none. All users of a peer have larger ids than the peer of the smallest id. */
-static bool gather_peers(Reverse *r, Node *n, int nout, Node **dy, uint8_t *masked)
+/* Gathers the cotangents of n's results by `out`; false: not all can be known yet, or there
+ * are none. All users of a result have larger ids than the result of the smallest id. */
+static bool gather_results(Reverse *r, Node *n, int nout, Node **dy, uint8_t *masked)
 {
     bool any = false;
     for (int k = 0; k < nout; k++) {
-        const Node *peer = ir_control_find(n, k);
-        if (!takes_part(r, peer)) continue;
-        if (peer->id < n->id) return false;
-        dy[k] = r->cotangent[peer->id];
-        masked[k] = r->masked[peer->id];
+        const Node *result = ir_control_find(n, k);
+        if (!takes_part(r, result)) continue;
+        if (result->id < n->id) return false;
+        dy[k] = r->cotangent[result->id];
+        masked[k] = r->masked[result->id];
         any |= dy[k] != NULL;
     }
     return any;
 }
 
-/* The same for a control node with its peers. */
+/* The same for a control node with its results. */
 static int reverse_control(Reverse *r, Node *n)
 {
     int nout = ir_control(n).nout, rc = SGL_OK;
     Node **dy = base_mem_zero((size_t)(nout + n->nin), sizeof *dy);
     uint8_t *masked = base_mem_zero((size_t)(nout + n->nin), 1);
     if (!dy || !masked) rc = out_of_memory(r->g);
-    if (!rc && gather_peers(r, n, nout, dy, masked)) {
+    if (!rc && gather_results(r, n, nout, dy, masked)) {
         Node **dx = dy + nout;
         uint8_t *wants = masked + nout;
         for (int i = 0; i < n->nin; i++) wants[i] = r->flows[n->in[i]->id];
@@ -198,7 +198,7 @@ int ir_grad_from(Graph *g, int nroots, Node *const *roots, Node *const *seeds,
                  const uint8_t *masked, int n, Node *const *wrt, Node **out)
 {
     size_t count = (size_t)g->nodes.n;
-    uint32_t last = 0, region = g->region;
+    uint32_t last = 0, composite = g->composite;
     Src src = g->src;
     const Node *origin = g->origin;
     Reverse r = {.g = g,
@@ -209,7 +209,7 @@ int ir_grad_from(Graph *g, int nroots, Node *const *roots, Node *const *seeds,
     if (!rc) {
         r.needed = r.flows + count;
         r.masked = r.needed + count;
-        g->region = 0;
+        g->composite = 0;
         for (int i = 0; i < nroots; i++)
             if (roots[i]->id > last) last = roots[i]->id;
         ir_reachable(g, nroots, roots, r.needed);
@@ -219,7 +219,7 @@ int ir_grad_from(Graph *g, int nroots, Node *const *roots, Node *const *seeds,
     if (!rc) rc = reverse(&r, last);
     for (int i = 0; !rc && i < n; i++) out[i] = wrt[i]->id < count ? r.cotangent[wrt[i]->id] : NULL;
     g->src = src;
-    g->region = region;
+    g->composite = composite;
     g->origin = origin;
     base_mem_free(r.flows);
     base_mem_free(r.cotangent);
@@ -228,10 +228,10 @@ int ir_grad_from(Graph *g, int nroots, Node *const *roots, Node *const *seeds,
 
 int ir_grad(Graph *g, Node *loss, int n, Node *const *wrt, Node **out)
 {
-    uint32_t region = g->region;
+    uint32_t composite = g->composite;
     int rc = check_arguments(g, loss, n, wrt);
     if (rc) return rc;
-    g->region = 0;
+    g->composite = 0;
     Node *one = ir_const_like(loss, 1);
     rc = ir_built(loss, one);
     if (!rc) rc = ir_grad_from(g, 1, &loss, &one, NULL, n, wrt, out);
@@ -239,6 +239,6 @@ int ir_grad(Graph *g, Node *loss, int n, Node *const *wrt, Node **out)
         if (!out[i]) out[i] = ir_const_like(wrt[i], 0);
         rc = ir_built(wrt[i], out[i]);
     }
-    g->region = region;
+    g->composite = composite;
     return rc;
 }

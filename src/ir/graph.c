@@ -1,4 +1,4 @@
-/* graph.c: making graphs, nodes, inputs, outputs, assigns, effects and regions.
+/* graph.c: making graphs, nodes, inputs, outputs, assigns, effects and composites.
  *
  * Holds: a call that fails leaves the graph as it was. Hash-consing looks a node up by op, inputs
  *        and attributes before its shape is inferred: these three decide dtype and dims. While a
@@ -15,8 +15,8 @@ Graph *ir_graph_new(Ctx *cx)
     if (g) {
         g->cx = cx;
         g->refs = 1;
-        Region whole = {.name = "", .module = ""};
-        if (vec_push(&g->regions, whole)) return g;
+        Composite whole = {.name = "", .module = ""};
+        if (vec_push(&g->composites, whole)) return g;
         base_mem_free(g);
     }
     base_no_memory(cx, "a graph");
@@ -45,7 +45,7 @@ void ir_graph_free(Graph *g)
         vec_free(&g->outputs);
         vec_free(&g->assigns);
         vec_free(&g->effects);
-        vec_free(&g->regions);
+        vec_free(&g->composites);
         base_mem_free(g);
         g = from;
     }
@@ -161,7 +161,7 @@ static Node *node_place(Graph *g, const Recipe *r, const Shape *s, uint64_t key)
                 .nin = (uint16_t)r->nin,
                 .nattr = (uint16_t)r->nattr,
                 .src = g->src,
-                .region = g->region,
+                .composite = g->composite,
                 .dims = (Dim *)behind,
                 .attr = (int64_t *)(behind + dims),
                 .origin = g->origin};
@@ -289,30 +289,30 @@ int ir_effect(Graph *g, const char *channel, Node *last)
     return old || vec_push(&g->effects, effect) ? SGL_OK : out_of_memory(g);
 }
 
-uint32_t ir_region_begin(Graph *g, const char *name, int nin, Node *const *in)
+uint32_t ir_composite_begin(Graph *g, const char *name, int nin, Node *const *in)
 {
     for (int i = 0; i < nin; i++)
         if (!in[i]) return 0;
-    Region r = {.name = name_kept(g, name),
-                .module = g->module ? g->module : "",
-                .parent = g->region,
-                .src = g->src};
-    uint32_t made = (uint32_t)g->regions.n;
+    Composite r = {.name = name_kept(g, name),
+                   .module = g->module ? g->module : "",
+                   .parent = g->composite,
+                   .src = g->src};
+    uint32_t made = (uint32_t)g->composites.n;
     if (!r.name) return 0;
-    if (!vec_push(&g->regions, r)) {
+    if (!vec_push(&g->composites, r)) {
         out_of_memory(g);
         return 0;
     }
-    if (ir_region_fill(g, made, nin, in, NULL) < 0) {
-        g->regions.n--;
+    if (ir_composite_fill(g, made, nin, in, NULL) < 0) {
+        g->composites.n--;
         return 0;
     }
-    return g->region = made;
+    return g->composite = made;
 }
 
-int ir_region_fill(Graph *g, uint32_t region, int nin, Node *const *in, Node *out)
+int ir_composite_fill(Graph *g, uint32_t composite, int nin, Node *const *in, Node *out)
 {
-    Region *r = &g->regions.at[region];
+    Composite *r = &g->composites.at[composite];
     Node **kept = nin ? base_arena_copy(&g->arena, in, nin * sizeof *in) : NULL;
     if (nin && !kept) return out_of_memory(g);
     r->nin = nin;
@@ -321,9 +321,9 @@ int ir_region_fill(Graph *g, uint32_t region, int nin, Node *const *in, Node *ou
     return SGL_OK;
 }
 
-void ir_region_end(Graph *g, uint32_t region, Node *out)
+void ir_composite_end(Graph *g, uint32_t composite, Node *out)
 {
-    if (region == 0) return;
-    g->regions.at[region].out = out;
-    g->region = g->regions.at[region].parent;
+    if (composite == 0) return;
+    g->composites.at[composite].out = out;
+    g->composite = g->composites.at[composite].parent;
 }

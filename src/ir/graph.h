@@ -22,7 +22,7 @@ struct Node {
     uint8_t rank;
     uint16_t nin, nattr;
     Src src;                 /* the user's position */
-    uint32_t region;         /* innermost composite it was made in; 0: none */
+    uint32_t composite;         /* innermost composite it was made in; 0: none */
     const Dim *dims;
     const int64_t *attr;     /* encoded by the op's schema: I, A, T, G one word; F the double's
                                 bits; S an interned text; P, L, D a count and then the items */
@@ -45,9 +45,9 @@ typedef struct GraphEffect { const char *channel; Node *last; } GraphEffect;
 typedef struct GraphGrad { Node *value, *of; } GraphGrad;     /* a gradient, and of what */
 typedef struct GraphAssign { int input; Node *value; } GraphAssign;  /* set at the end of a run */
 
-/* A composite: a named region around primitives, for exporters, hand kernels and pictures.
- * Regions[0] is the whole graph. */
-typedef struct Region {
+/* A composite: a named composite around primitives, for exporters, hand kernels and pictures.
+ * Composites[0] is the whole graph. */
+typedef struct Composite {
     const char *name;
     const char *module;      /* path of the module that it was made in (mark.h); "": none */
     uint32_t parent;
@@ -55,7 +55,7 @@ typedef struct Region {
     int nin;
     Node **in;               /* what it was called on */
     Node *out;               /* what it returned; NULL while open */
-} Region;
+} Composite;
 
 typedef struct Side Side;
 
@@ -66,7 +66,7 @@ struct Graph {
     VEC(GraphInput) inputs;
     VEC(GraphOutput) outputs;
     VEC(GraphAssign) assigns;
-    VEC(Region) regions;
+    VEC(Composite) composites;
     VEC(Graph *) blocks;     /* graphs that control nodes run (control.h); references */
     VEC(Node *) losses;      /* mark.h */
     VEC(GraphGrad) grads;
@@ -74,8 +74,8 @@ struct Graph {
     VEC(GraphEffect) effects; /* one of each channel that has any */
     Map index;               /* hash-consing */
     Src src;                 /* given to new nodes */
-    uint32_t region;         /* given to new nodes */
-    const char *module;      /* given to new regions; NULL: none */
+    uint32_t composite;         /* given to new nodes */
+    const char *module;      /* given to new composites; NULL: none */
     const Node *origin;      /* given to new nodes */
     Graph *from;             /* the graph one level up, where origins point; owned, may be NULL */
     bool bound;              /* made of a symbolic graph, for one combination of its sizes */
@@ -107,10 +107,10 @@ int ir_assign(Graph *g, Node *input, Node *value);     /* last one wins; same dt
 /* The last effect of a channel; i32[]; NULL is refused. */
 int ir_effect(Graph *g, const char *channel, Node *last);
 const GraphEffect *ir_effect_find(const Graph *g, const char *channel);  /* NULL: none */
-uint32_t ir_region_begin(Graph *g, const char *name, int nin, Node *const *in);
-void ir_region_end(Graph *g, uint32_t region, Node *out);
-/* Fills a region whose nodes were not yet there when it began. */
-int ir_region_fill(Graph *g, uint32_t region, int nin, Node *const *in, Node *out);
+uint32_t ir_composite_begin(Graph *g, const char *name, int nin, Node *const *in);
+void ir_composite_end(Graph *g, uint32_t composite, Node *out);
+/* Fills a composite whose nodes were not yet there when it began. */
+int ir_composite_fill(Graph *g, uint32_t composite, int nin, Node *const *in, Node *out);
 
 /* Attributes by position in the schema. */
 int64_t ir_attr_int(const Node *n, int which);

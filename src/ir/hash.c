@@ -1,7 +1,7 @@
 /* hash.c: a graph's meaning as one number.
  *
  * Holds: it depends on what is computed from the inputs, by their position, kind and type; not on
- *        names, ids, sources, regions, or the order in which nodes were made.
+ *        names, ids, sources, composites, or the order in which nodes were made.
  */
 #include <string.h>
 #include "ir/attr.h"

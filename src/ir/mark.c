@@ -52,11 +52,11 @@ int ir_mark_module(Graph *g, const char *path)
     return g->module || !path ? SGL_OK : out_of_memory(g);
 }
 
-int ir_region_module(Graph *g, uint32_t region, const char *path)
+int ir_composite_module(Graph *g, uint32_t composite, const char *path)
 {
     const char *kept = base_intern(&g->cx->names, path, strlen(path));
     if (!kept) return out_of_memory(g);
-    g->regions.at[region].module = kept;
+    g->composites.at[composite].module = kept;
     return SGL_OK;
 }
 

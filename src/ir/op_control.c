@@ -2,7 +2,7 @@
  *
  * Holds: blocks and inputs fit as control.h says, whatever the attributes were, because a parsed
  *        text is checked here too.
- * Gradients and evaluation go over all peers at once (control_grad.c, control_eval.c), so the
+ * Gradients and evaluation go over all results at once (control_grad.c, control_eval.c), so the
  * row's own functions only serve a single node.
  */
 #include <string.h>
@@ -178,7 +178,7 @@ int ir_shape_loop(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr,
     return SGL_OK;
 }
 
-/* The gradient of n alone, as if its peers had no cotangent. */
+/* The gradient of n alone, as if the other results had no cotangent. */
 static int grad_single(Node *n, Node *dy, Node **dx)
 {
     Control c = ir_control(n);
@@ -198,7 +198,7 @@ static int grad_single(Node *n, Node *dy, Node **dx)
     return rc;
 }
 
-/* The reference of one result, for whoever evaluates a single node. Graphs evaluate peers
+/* The reference of one result, for whoever evaluates a single node. Graphs evaluate results
  * together (eval.c), so nothing runs twice there. */
 static int eval_single(const Node *n, const RefArray *const *in, RefArray *out)
 {

@@ -19,11 +19,11 @@ typedef VEC(Node *) Refs;
 typedef struct Parser {
     Scan s;
     Graph *g;
-    Map node;   /* number in the text → id */
-    Map region; /* number in the text → region */
-    Map block;  /* number in the text → block */
-    int depth;  /* of blocks around it */
-    Map dim;    /* address of a name → number of the symbol */
+    Map node;      /* number in the text → id */
+    Map composite; /* number in the text → composite */
+    Map block;     /* number in the text → block */
+    int depth;     /* of blocks around it */
+    Map dim;       /* address of a name → number of the symbol */
 } Parser;
 enum { MAX_DEPTH = 32 };
 
@@ -227,10 +227,10 @@ static bool read_source(Parser *p)
 /* "@1 # train.lua:4": where the next node stands. */
 static bool read_place(Parser *p)
 {
-    uint64_t region = 0;
+    uint64_t composite = 0;
     ir_scan_blanks(&p->s);
-    if (*p->s.at == '@' && !read_number(p, "@", &p->region, &region)) return false;
-    p->g->region = (uint32_t)region;
+    if (*p->s.at == '@' && !read_number(p, "@", &p->composite, &composite)) return false;
+    p->g->composite = (uint32_t)composite;
     return read_source(p);
 }
 
@@ -309,7 +309,7 @@ static bool parse_dim(Parser *p)
     return base_map_set(&p->dim, key, at) || no_memory(p);
 }
 
-/* module "blocks.1.attention": of the region that begins next. */
+/* module "blocks.1.attention": of the composite that begins next. */
 static bool read_module(Parser *p)
 {
     Str path = {0};
@@ -319,9 +319,9 @@ static bool read_module(Parser *p)
     return ok;
 }
 
-/* "region @1 "gelu" in @0 # train.lua:4", behind the word. What it was called on follows in a
+/* "composite @1 "gelu" in @0 # train.lua:4", behind the word. What it was called on follows in a
  * line "call", when the nodes are there. */
-static bool parse_region(Parser *p)
+static bool parse_composite(Parser *p)
 {
     int64_t number;
     uint64_t parent;
@@ -329,22 +329,22 @@ static bool parse_region(Parser *p)
     uint32_t made = 0;
     if (!ir_scan_need(&p->s, "@") || !ir_scan_int(&p->s, &number)) return false;
     if (ir_scan_quoted(&p->s, &name) && ir_scan_need(&p->s, "in") &&
-        read_number(p, "@", &p->region, &parent) && read_module(p) && read_source(p)) {
-        p->g->region = (uint32_t)parent;
-        made = ir_region_begin(p->g, name.at, 0, NULL);
+        read_number(p, "@", &p->composite, &parent) && read_module(p) && read_source(p)) {
+        p->g->composite = (uint32_t)parent;
+        made = ir_composite_begin(p->g, name.at, 0, NULL);
     }
     base_str_free(&name);
-    return made && define(p, &p->region, number, made);
+    return made && define(p, &p->composite, number, made);
 }
 
 static bool parse_call(Parser *p)
 {
-    uint64_t region;
+    uint64_t composite;
     Refs in = {0};
     Node *out = NULL;
-    bool ok = read_number(p, "@", &p->region, &region) && read_refs(p, &in) &&
+    bool ok = read_number(p, "@", &p->composite, &composite) && read_refs(p, &in) &&
               (!ir_scan_take(&p->s, "=") || read_ref(p, &out)) &&
-              ir_region_fill(p->g, (uint32_t)region, in.n, in.at, out) == SGL_OK;
+              ir_composite_fill(p->g, (uint32_t)composite, in.n, in.at, out) == SGL_OK;
     vec_free(&in);
     return ok;
 }
@@ -400,7 +400,7 @@ static bool parse_lines(Parser *p);
 static void forget(Parser *p)
 {
     base_map_free(&p->node);
-    base_map_free(&p->region);
+    base_map_free(&p->composite);
     base_map_free(&p->block);
     base_map_free(&p->dim);
 }
@@ -427,10 +427,12 @@ static const struct {
     const char *word;
     bool (*parse)(Parser *);
 } STATEMENTS[] = {
-    {"%", parse_node},         {"input ", parse_input},   {"dim ", parse_dim},
-    {"region ", parse_region}, {"call ", parse_call},     {"output ", parse_output},
-    {"assign ", parse_assign}, {"effect ", parse_effect}, {"block ", parse_block},
-    {"loss ", parse_loss},     {"grad ", parse_grad},
+    {"%", parse_node},         {"input ", parse_input},
+    {"dim ", parse_dim},       {"composite ", parse_composite},
+    {"call ", parse_call},     {"output ", parse_output},
+    {"assign ", parse_assign}, {"effect ", parse_effect},
+    {"block ", parse_block},   {"loss ", parse_loss},
+    {"grad ", parse_grad},
 };
 
 static bool parse_line(Parser *p)
@@ -445,13 +447,13 @@ static bool parse_line(Parser *p)
 /* Up to the text's end, or in a block to its own. */
 static bool parse_lines(Parser *p)
 {
-    if (!base_map_set(&p->region, 0, 0)) return no_memory(p);
+    if (!base_map_set(&p->composite, 0, 0)) return no_memory(p);
     bool ended = false;
     while (*p->s.at && !(ended = p->depth && ir_scan_take(&p->s, "end")))
         if (!parse_line(p) || !ir_scan_line(&p->s)) return false;
     if (p->depth && !ended) return ir_scan_fail(&p->s, "a block has no end");
     p->g->src = 0;
-    p->g->region = 0;
+    p->g->composite = 0;
     return true;
 }
 

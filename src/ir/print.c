@@ -7,13 +7,13 @@
 #include <string.h>
 #include "ir/print.h"
 
-static void mark_regions(const Graph *g, Live *l)
+static void mark_composites(const Graph *g, Live *l)
 {
     for (int id = 0; id < g->nodes.n; id++)
-        if (l->node[id]) l->region[g->nodes.at[id]->region] = 1;
-    for (int r = g->regions.n - 1; r > 0; r--)
-        if (l->region[r]) l->region[g->regions.at[r].parent] = 1;
-    l->region[0] = 1;
+        if (l->node[id]) l->composite[g->nodes.at[id]->composite] = 1;
+    for (int r = g->composites.n - 1; r > 0; r--)
+        if (l->composite[r]) l->composite[g->composites.at[r].parent] = 1;
+    l->composite[0] = 1;
 }
 
 bool ir_live_find(const Graph *g, Live *out)
@@ -22,15 +22,15 @@ bool ir_live_find(const Graph *g, Live *out)
     size_t most = (size_t)(g->inputs.n + g->outputs.n + g->assigns.n + g->effects.n + 1);
     Node **roots = base_mem_alloc(most * sizeof *roots);
     out->node = base_mem_zero(g->nodes.n + 1, 1);
-    out->region = base_mem_zero(g->regions.n, 1);
-    bool ok = roots && out->node && out->region;
+    out->composite = base_mem_zero(g->composites.n, 1);
+    bool ok = roots && out->node && out->composite;
     if (ok) {
         for (int i = 0; i < g->inputs.n; i++) roots[n++] = g->inputs.at[i].node;
         for (int i = 0; i < g->outputs.n; i++) roots[n++] = g->outputs.at[i].node;
         for (int i = 0; i < g->assigns.n; i++) roots[n++] = g->assigns.at[i].value;
         for (int i = 0; i < g->effects.n; i++) roots[n++] = g->effects.at[i].last;
         ir_reachable(g, n, roots, out->node);
-        mark_regions(g, out);
+        mark_composites(g, out);
     } else {
         ir_live_free(out);
     }
@@ -41,7 +41,7 @@ bool ir_live_find(const Graph *g, Live *out)
 void ir_live_free(Live *l)
 {
     base_mem_free(l->node);
-    base_mem_free(l->region);
+    base_mem_free(l->composite);
     *l = (Live){0};
 }
 

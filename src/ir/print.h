@@ -4,10 +4,10 @@
 #define SGL_IR_PRINT_H
 #include "ir/attr.h"
 
-/* Which nodes and regions a printer shows: what outputs and assigns need, and all inputs. */
+/* Which nodes and composites a printer shows: what outputs and assigns need, and all inputs. */
 typedef struct Live {
     uint8_t *node;           /* by id */
-    uint8_t *region;         /* by region; those of live nodes, and their parents */
+    uint8_t *composite;         /* by composite; those of live nodes, and their parents */
 } Live;
 bool ir_live_find(const Graph *g, Live *out);          /* false: out of memory */
 void ir_live_free(Live *l);

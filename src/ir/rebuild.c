@@ -1,6 +1,6 @@
 /* rebuild.c: see rebuild.h.
  *
- * Holds: a graph that is added to is left with the source, region and origin it had.
+ * Holds: a graph that is added to is left with the source, composite and origin it had.
  */
 #include <string.h>
 #include "ir/attr.h"
@@ -50,7 +50,7 @@ Node *ir_rebuild_same(Rebuild *rb, const Node *n, Node **in)
 static void stand(const Rebuild *rb, const Node *n)
 {
     rb->to->src = n->src;
-    rb->to->region = rb->region[n->region];
+    rb->to->composite = rb->composite[n->composite];
     if (rb->origin != ORIGIN_GIVEN) rb->to->origin = rb->origin == ORIGIN_NODE ? n : n->origin;
 }
 
@@ -59,8 +59,8 @@ static int most_inputs(const Graph *g)
     int most = 1;
     for (int id = 0; id < g->nodes.n; id++)
         if (g->nodes.at[id]->nin > most) most = g->nodes.at[id]->nin;
-    for (int r = 0; r < g->regions.n; r++)
-        if (g->regions.at[r].nin > most) most = g->regions.at[r].nin;
+    for (int r = 0; r < g->composites.n; r++)
+        if (g->composites.at[r].nin > most) most = g->composites.at[r].nin;
     return most;
 }
 
@@ -79,41 +79,41 @@ static int make_nodes(Rebuild *rb, bool inputs_only, Node **in)
     return SGL_OK;
 }
 
-/* ---- regions */
+/* ---- composites */
 
-static bool stays(const Rebuild *rb, int r) { return !rb->regions || rb->regions[r]; }
+static bool stays(const Rebuild *rb, int r) { return !rb->composites || rb->composites[r]; }
 
-/* Opens the regions that stay before any node is made, since a node needs the number of its own;
- * a region's parent has a smaller number. */
-static int begin_regions(Rebuild *rb)
+/* Opens the composites that stay before any node is made, since a node needs the number of its own;
+ * a composite's parent has a smaller number. */
+static int begin_composites(Rebuild *rb)
 {
     Graph *to = rb->to;
-    rb->region[0] = to->region;
-    for (int r = 1; r < rb->from->regions.n; r++) {
-        const Region *old = &rb->from->regions.at[r];
-        rb->region[r] = rb->region[old->parent];
+    rb->composite[0] = to->composite;
+    for (int r = 1; r < rb->from->composites.n; r++) {
+        const Composite *old = &rb->from->composites.at[r];
+        rb->composite[r] = rb->composite[old->parent];
         if (!stays(rb, r)) continue;
         to->src = old->src;
-        to->region = rb->region[old->parent];
+        to->composite = rb->composite[old->parent];
         to->module = old->module;
-        rb->region[r] = ir_region_begin(to, old->name, 0, NULL);
-        if (!rb->region[r]) return failure(rb);
+        rb->composite[r] = ir_composite_begin(to, old->name, 0, NULL);
+        if (!rb->composite[r]) return failure(rb);
     }
     return SGL_OK;
 }
 
-/* What regions were called on and gave, as far as it was made. */
-static int fill_regions(Rebuild *rb, Node **in)
+/* What composites were called on and gave, as far as it was made. */
+static int fill_composites(Rebuild *rb, Node **in)
 {
     int status = SGL_OK;
-    for (int r = 1; r < rb->from->regions.n && status == SGL_OK; r++) {
-        const Region *old = &rb->from->regions.at[r];
+    for (int r = 1; r < rb->from->composites.n && status == SGL_OK; r++) {
+        const Composite *old = &rb->from->composites.at[r];
         int n = 0;
         if (!stays(rb, r)) continue;
         for (int i = 0; i < old->nin; i++)
             if (old->in[i] && rb->made[old->in[i]->id]) in[n++] = rb->made[old->in[i]->id];
         Node *out = old->out ? rb->made[old->out->id] : NULL;
-        status = ir_region_fill(rb->to, rb->region[r], n, in, out);
+        status = ir_composite_fill(rb->to, rb->composite[r], n, in, out);
     }
     return status;
 }
@@ -123,19 +123,19 @@ static int rebuild(Rebuild *rb, bool inputs_first)
 {
     Graph *to = rb->to;
     Src src = to->src;
-    uint32_t region = to->region;
+    uint32_t composite = to->composite;
     const char *module = to->module;
     const Node *origin = to->origin;
     Node **in = base_mem_alloc((size_t)most_inputs(rb->from) * sizeof *in);
     rb->made = base_mem_zero((size_t)rb->from->nodes.n + 1, sizeof *rb->made);
-    rb->region = base_mem_zero((size_t)rb->from->regions.n, sizeof *rb->region);
-    int status =
-        in && rb->made && rb->region ? begin_regions(rb) : base_no_memory(rb->from->cx, "a graph");
+    rb->composite = base_mem_zero((size_t)rb->from->composites.n, sizeof *rb->composite);
+    int status = in && rb->made && rb->composite ? begin_composites(rb)
+                                                 : base_no_memory(rb->from->cx, "a graph");
     if (status == SGL_OK && inputs_first) status = make_nodes(rb, true, in);
     if (status == SGL_OK) status = make_nodes(rb, false, in);
-    if (status == SGL_OK) status = fill_regions(rb, in);
+    if (status == SGL_OK) status = fill_composites(rb, in);
     to->src = src;
-    to->region = region;
+    to->composite = composite;
     to->module = module;
     to->origin = origin;
     base_mem_free(in);
@@ -147,9 +147,9 @@ int ir_rebuild_nodes(Rebuild *rb) { return rebuild(rb, false); }
 void ir_rebuild_end(Rebuild *rb)
 {
     base_mem_free(rb->made);
-    base_mem_free(rb->region);
+    base_mem_free(rb->composite);
     rb->made = NULL;
-    rb->region = NULL;
+    rb->composite = NULL;
 }
 
 /* ---- whole graphs */
@@ -196,7 +196,7 @@ Graph *ir_rebuild_live(const Graph *from, Remake remake, RebuildOrigin origin, v
         made = ir_rebuild_graph(&(Rebuild){.from = from,
                                            .to = to,
                                            .nodes = live.node,
-                                           .regions = live.region,
+                                           .composites = live.composite,
                                            .remake = remake,
                                            .origin = origin,
                                            .arg = arg});
@@ -223,8 +223,8 @@ int ir_block_splice(Graph *to, const Graph *block, Node *const *in, const uint8_
     int nout = block->outputs.n, n = 0;
     Node **roots = base_mem_alloc(((size_t)nout + 1) * sizeof *roots);
     uint8_t *mark = base_mem_zero((size_t)block->nodes.n + 1, 1);
-    uint8_t *none = base_mem_zero((size_t)block->regions.n, 1);
-    Rebuild rb = {.from = block, .to = to, .nodes = mark, .regions = none, .arg = (void *)in};
+    uint8_t *none = base_mem_zero((size_t)block->composites.n, 1);
+    Rebuild rb = {.from = block, .to = to, .nodes = mark, .composites = none, .arg = (void *)in};
     rb.remake = splice_node;
     int status = roots && mark && none ? SGL_OK : base_no_memory(to->cx, "a graph");
     for (int k = 0; k < nout && status == SGL_OK; k++)

@@ -17,7 +17,7 @@
 
 typedef struct Line {
     const Node *node;
-    uint32_t region; /* the composite it stands for; 0: the node itself */
+    uint32_t composite; /* the composite it stands for; 0: the node itself */
     Str left, type, source;
 } Line;
 
@@ -25,7 +25,7 @@ typedef struct Show {
     const Graph *g;
     Live live;
     uint8_t *ends;   /* by id: an output or assigned value, so shown in any case */
-    uint32_t *fold;  /* by region: the outermost folded composite around it; 0: none */
+    uint32_t *fold;  /* by composite: the outermost folded composite around it; 0: none */
     uint32_t *line;  /* by id: number of its line, or of its composite's; 0: none */
     uint32_t *block; /* numbers of blocks */
     int *blocks, nblock;
@@ -36,20 +36,20 @@ typedef struct Show {
 
 static const char *text(const Str *s) { return s->at ? s->at : ""; }
 
-static bool inside(const Show *s, uint32_t region, uint32_t around)
+static bool inside(const Show *s, uint32_t composite, uint32_t around)
 {
-    while (region > around) region = s->g->regions.at[region].parent;
-    return region == around;
+    while (composite > around) composite = s->g->composites.at[composite].parent;
+    return composite == around;
 }
 
 /* Parents have smaller numbers, so one walk finds the outermost. */
 static void find_folds(Show *s)
 {
-    for (int r = 1; r < s->g->regions.n; r++) {
-        const Region *region = &s->g->regions.at[r];
-        const Node *out = region->out;
-        bool folds = out && s->live.node[out->id] && inside(s, out->region, (uint32_t)r);
-        s->fold[r] = s->fold[region->parent];
+    for (int r = 1; r < s->g->composites.n; r++) {
+        const Composite *composite = &s->g->composites.at[r];
+        const Node *out = composite->out;
+        bool folds = out && s->live.node[out->id] && inside(s, out->composite, (uint32_t)r);
+        s->fold[r] = s->fold[composite->parent];
         if (!s->fold[r] && folds) s->fold[r] = (uint32_t)r;
     }
 }
@@ -64,21 +64,21 @@ static void find_lines(Show *s)
 {
     for (int id = 0; id < s->g->nodes.n; id++) {
         const Node *n = s->g->nodes.at[id];
-        uint32_t region = s->fold[n->region];
+        uint32_t composite = s->fold[n->composite];
         if (!s->live.node[id] || n->op == OP_input) continue;
-        if (region ? s->g->regions.at[region].out != n : inlined(s, n)) continue;
-        Line l = {.node = n, .region = region};
+        if (composite ? s->g->composites.at[composite].out != n : inlined(s, n)) continue;
+        Line l = {.node = n, .composite = composite};
         if (!vec_push(&s->lines, l)) s->failed = true;
         s->line[id] = (uint32_t)s->lines.n;
     }
 }
 
 /* The number of a node in its composite, counting live nodes from 1. */
-static int place_inside(const Show *s, const Node *n, uint32_t region)
+static int place_inside(const Show *s, const Node *n, uint32_t composite)
 {
     int place = 0;
     for (uint32_t id = 0; id <= n->id; id++)
-        place += s->live.node[id] && s->fold[s->g->nodes.at[id]->region] == region;
+        place += s->live.node[id] && s->fold[s->g->nodes.at[id]->composite] == composite;
     return place;
 }
 
@@ -87,7 +87,7 @@ static int place_inside(const Show *s, const Node *n, uint32_t region)
 static void put_ref(const Show *s, const Node *n, Str *out)
 {
     double value;
-    uint32_t region = s->fold[n->region];
+    uint32_t composite = s->fold[n->composite];
     if (n->op == OP_input) {
         const char *name = s->g->inputs.at[n->attr[0]].name;
         if (*name) base_str_put(out, name);
@@ -97,8 +97,8 @@ static void put_ref(const Show *s, const Node *n, Str *out)
     } else if (ir_const_value(n, &value)) {
         ir_print_value((Dtype)n->dtype, value, out);
     } else {
-        base_str_fmt(out, "%%%u.%d", s->line[s->g->regions.at[region].out->id],
-                     place_inside(s, n, region));
+        base_str_fmt(out, "%%%u.%d", s->line[s->g->composites.at[composite].out->id],
+                     place_inside(s, n, composite));
     }
 }
 
@@ -113,36 +113,36 @@ static bool worth_showing(const AttrField *f)
  * something. */
 static void put_left(const Show *s, int number, Line *l)
 {
-    const Region *r = &s->g->regions.at[l->region];
+    const Composite *r = &s->g->composites.at[l->composite];
     const Node *n = l->node;
-    int nin = l->region ? r->nin : n->nin;
-    Node *const *in = l->region ? r->in : n->in;
+    int nin = l->composite ? r->nin : n->nin;
+    Node *const *in = l->composite ? r->in : n->in;
     const char *between = " ";
-    base_str_fmt(&l->left, "%%%d = %s", number, l->region ? r->name : OPS[n->op].name);
+    base_str_fmt(&l->left, "%%%d = %s", number, l->composite ? r->name : OPS[n->op].name);
     for (int i = 0; i < nin; i++) {
         if (!s->live.node[in[i]->id]) continue;
         base_str_put(&l->left, between);
         put_ref(s, in[i], &l->left);
         between = ", ";
     }
-    if (l->region) base_str_put(&l->left, " {");
+    if (l->composite) base_str_put(&l->left, " {");
     else ir_print_attrs(n, worth_showing, s->block, &l->left);
 }
 
 static void put_source(const Show *s, Line *l)
 {
-    Src src = l->region ? s->g->regions.at[l->region].src : l->node->src;
+    Src src = l->composite ? s->g->composites.at[l->composite].src : l->node->src;
     if (!src) return;
     SrcPos pos = base_src_pos(s->g->cx, src);
     base_str_fmt(&l->source, "%s:%d", pos.file, pos.line);
 }
 
 /* Nodes that compute the composite's result inside it, its constants too. */
-static int primitives(Show *s, uint32_t region)
+static int primitives(Show *s, uint32_t composite)
 {
     const Graph *g = s->g;
     int count = 0;
-    uint32_t top = g->regions.at[region].out->id;
+    uint32_t top = g->composites.at[composite].out->id;
     uint8_t *need = base_mem_zero(top + 1, 1);
     if (!need) {
         s->failed = true;
@@ -151,7 +151,7 @@ static int primitives(Show *s, uint32_t region)
     need[top] = 1;
     for (uint32_t id = top + 1; id-- > 0;) {
         const Node *n = g->nodes.at[id];
-        if (!need[id] || !(inside(s, n->region, region) || n->op == OP_const)) continue;
+        if (!need[id] || !(inside(s, n->composite, composite) || n->op == OP_const)) continue;
         count++;
         for (int i = 0; i < n->nin; i++) need[n->in[i]->id] = 1;
     }
@@ -190,12 +190,12 @@ static void put_header(const Show *s, const char *name, int kernels, Str *out)
 
 static void put_line(Show *s, const Line *l, const int width[3], Str *out)
 {
-    int typed = *text(&l->source) ? width[1] + 6 : 0, placed = l->region ? width[2] + 4 : 0;
+    int typed = *text(&l->source) ? width[1] + 6 : 0, placed = l->composite ? width[2] + 4 : 0;
     base_str_fmt(out, "%*s%-*s : %-*s", s->indent + 2, "", width[0], text(&l->left), typed,
                  text(&l->type));
     base_str_fmt(out, "%-*s", placed, text(&l->source));
-    if (l->region) {
-        int n = primitives(s, l->region);
+    if (l->composite) {
+        int n = primitives(s, l->composite);
         base_str_fmt(out, "composite, %d primitive%s", n, n == 1 ? "" : "s");
     }
     base_str_put(out, "\n");
@@ -253,7 +253,7 @@ static void show(const Graph *g, const char *name, int kernels, int indent, Str 
 {
     Show s = {.g = g, .indent = indent};
     s.ends = base_mem_zero(g->nodes.n + 1, 1);
-    s.fold = base_mem_zero(g->regions.n, sizeof *s.fold);
+    s.fold = base_mem_zero(g->composites.n, sizeof *s.fold);
     s.line = base_mem_zero(g->nodes.n + 1, sizeof *s.line);
     s.block = base_mem_zero(g->blocks.n + 1, sizeof *s.block);
     s.blocks = base_mem_zero(g->blocks.n + 1, sizeof *s.blocks);

@@ -7,10 +7,10 @@
  *     input %0 arg "" f32[3]                      with numbers of its own
  *     output %0 ""
  *   end
- *   region @1 "gelu" in @0 module "1.act" # …     composites; @0 is the graph; the module's path
- *   input %0 arg "x" f32[batch, 3] batch 1 @1 # … kind, name, type, samples, region unless @0
+ *   composite @1 "gelu" in @0 module "1.act" # …     composites; @0 is the graph; the module's path
+ *   input %0 arg "x" f32[batch, 3] batch 1 @1 # … kind, name, type, samples, composite unless @0
  *   %3 = sum(%2) {dims=[2]} : f32[2] @1 # …       nodes in topological order
- *   call @1(%0) = %3                              what a region was called on and gave
+ *   call @1(%0) = %3                              what a composite was called on and gave
  *   output %3 "loss"
  *   assign %1 = %3
  *   effect %4                                     the last print or assert
@@ -30,11 +30,11 @@ typedef struct Printer {
     Str *out;
     Live live;
     int indent;
-    bool plain;       /* without sources */
-    int32_t *number;  /* of nodes, by id; -1: left out */
-    uint32_t *region; /* of regions */
-    uint32_t *block;  /* of blocks */
-    int *blocks;      /* those that are needed, in the order of their numbers */
+    bool plain;          /* without sources */
+    int32_t *number;     /* of nodes, by id; -1: left out */
+    uint32_t *composite; /* of composites */
+    uint32_t *block;     /* of blocks */
+    int *blocks;         /* those that are needed, in the order of their numbers */
     int nblock;
 } Printer;
 
@@ -71,8 +71,8 @@ static void number_all(Printer *p)
     const Graph *g = p->g;
     uint32_t r = 0;
     number_nodes(g, &p->live, p->number);
-    for (int i = 0; i < g->regions.n; i++)
-        if (p->live.region[i]) p->region[i] = r++;
+    for (int i = 0; i < g->composites.n; i++)
+        if (p->live.composite[i]) p->composite[i] = r++;
     p->nblock = ir_print_blocks(g, &p->live, p->block, p->blocks);
 }
 
@@ -102,9 +102,9 @@ static void put_refs(const Printer *p, int n, Node *const *in)
 
 static void put_place(const Printer *p, const Node *n)
 {
-    if (n->region) {
+    if (n->composite) {
         base_str_put(p->out, " @");
-        base_str_int(p->out, p->region[n->region]);
+        base_str_int(p->out, p->composite[n->composite]);
     }
     put_source(p, n->src);
     base_str_put(p->out, "\n");
@@ -139,15 +139,15 @@ static void put_symbols(const Printer *p)
 
 /* A line for each composite that something live is in; they come before the nodes, which name
  * them. */
-static void put_regions(const Printer *p)
+static void put_composites(const Printer *p)
 {
-    for (int i = 1; i < p->g->regions.n; i++) {
-        const Region *r = &p->g->regions.at[i];
-        if (!p->live.region[i]) continue;
-        put_word(p, "region ");
-        base_str_fmt(p->out, "@%u ", p->region[i]);
+    for (int i = 1; i < p->g->composites.n; i++) {
+        const Composite *r = &p->g->composites.at[i];
+        if (!p->live.composite[i]) continue;
+        put_word(p, "composite ");
+        base_str_fmt(p->out, "@%u ", p->composite[i]);
         ir_print_quoted(r->name, p->out);
-        base_str_fmt(p->out, " in @%u", p->region[r->parent]);
+        base_str_fmt(p->out, " in @%u", p->composite[r->parent]);
         if (*r->module) {
             base_str_put(p->out, " module ");
             ir_print_quoted(r->module, p->out);
@@ -222,15 +222,15 @@ static void put_marks(const Printer *p)
     }
 }
 
-/* What refers to nodes that are all there by now: calls of regions, outputs, assigns, effects. */
+/* What refers to nodes that are all there by now: calls of composites, outputs, assigns, effects. */
 static void put_ends(const Printer *p)
 {
     const Graph *g = p->g;
-    for (int i = 1; i < g->regions.n; i++) {
-        const Region *r = &g->regions.at[i];
-        if (!p->live.region[i]) continue;
+    for (int i = 1; i < g->composites.n; i++) {
+        const Composite *r = &g->composites.at[i];
+        if (!p->live.composite[i]) continue;
         put_word(p, "call ");
-        base_str_fmt(p->out, "@%u", p->region[i]);
+        base_str_fmt(p->out, "@%u", p->composite[i]);
         put_refs(p, r->nin, r->in);
         if (r->out && p->live.node[r->out->id])
             base_str_fmt(p->out, " = %%%d", p->number[r->out->id]);
@@ -270,14 +270,14 @@ static void put_graph(const Graph *g, int indent, bool plain, Str *out)
 {
     Printer p = {.g = g, .out = out, .indent = indent, .plain = plain};
     p.number = base_mem_zero(g->nodes.n + 1, sizeof *p.number);
-    p.region = base_mem_zero(g->regions.n, sizeof *p.region);
+    p.composite = base_mem_zero(g->composites.n, sizeof *p.composite);
     p.block = base_mem_zero(g->blocks.n + 1, sizeof *p.block);
     p.blocks = base_mem_zero(g->blocks.n + 1, sizeof *p.blocks);
-    if (p.number && p.region && p.block && p.blocks && ir_live_find(g, &p.live)) {
+    if (p.number && p.composite && p.block && p.blocks && ir_live_find(g, &p.live)) {
         number_all(&p);
         put_symbols(&p);
         put_blocks(&p);
-        put_regions(&p);
+        put_composites(&p);
         put_inputs(&p);
         put_nodes(&p);
         put_ends(&p);
@@ -286,7 +286,7 @@ static void put_graph(const Graph *g, int indent, bool plain, Str *out)
         out->failed = true;
     }
     base_mem_free(p.number);
-    base_mem_free(p.region);
+    base_mem_free(p.composite);
     base_mem_free(p.block);
     base_mem_free(p.blocks);
 }

@@ -64,9 +64,9 @@ static bool constant_exact(const Graph *g, const Node *n)
     return value == kept || (value != value && kept != kept);
 }
 
-static bool region_exists(const Graph *g, const Node *n)
+static bool composite_exists(const Graph *g, const Node *n)
 {
-    return n->region < (uint32_t)g->regions.n;
+    return n->composite < (uint32_t)g->composites.n;
 }
 
 static const struct {
@@ -81,7 +81,7 @@ static const struct {
     {input_listed, "input i is the node of the graph's i-th input"},             /* V6 */
     {shape_follows, "dtype and dims are what the op's shape rule says"},         /* V7 */
     {constant_exact, "a constant is representable in its dtype"},                /* V8 */
-    {region_exists, "the region of a node exists"},                              /* V9 */
+    {composite_exists, "the composite of a node exists"},                        /* V9 */
 };
 enum { NODE_COUNT = sizeof NODE_RULES / sizeof *NODE_RULES };
 
@@ -118,14 +118,14 @@ static bool assigns_fit(const Graph *g)
     return true;
 }
 
-static bool regions_nest(const Graph *g)
+static bool composites_nest(const Graph *g)
 {
-    for (int r = 0; r < g->regions.n; r++) {
-        const Region *region = &g->regions.at[r];
-        if (r > 0 && region->parent >= (uint32_t)r) return false;
-        if (region->out && !belongs(g, region->out)) return false;
-        for (int i = 0; i < region->nin; i++)
-            if (!belongs(g, region->in[i])) return false;
+    for (int r = 0; r < g->composites.n; r++) {
+        const Composite *composite = &g->composites.at[r];
+        if (r > 0 && composite->parent >= (uint32_t)r) return false;
+        if (composite->out && !belongs(g, composite->out)) return false;
+        for (int i = 0; i < composite->nin; i++)
+            if (!belongs(g, composite->in[i])) return false;
     }
     return true;
 }
@@ -173,7 +173,7 @@ static const struct {
     {inputs_are_inputs, "the graph's inputs are its input nodes in order"},        /* V10 */
     {outputs_belong, "outputs are nodes of the graph"},                            /* V11 */
     {assigns_fit, "an assign gives a state, once, a value of its dtype and dims"}, /* V12 */
-    {regions_nest, "regions nest, and their ends are nodes of the graph"},         /* V13 */
+    {composites_nest, "composites nest, and their ends are nodes of the graph"},   /* V13 */
     {blocks_hold, "blocks obey the rules in the same context"},                    /* V14 */
     {blocks_are_closed, "blocks have no assigns and no effect of their own"},      /* V15 */
     {effects_are_chains,

@@ -8,7 +8,7 @@
 #include "kern/kernel.h"
 #include <inttypes.h>
 
-static const char VAR_NAMES[SPACE_MAX_VARS + 1] = "ijklmnopqrst";
+static const char VAR_NAMES[LOOP_MAX_VARS + 1] = "ijklmnopqrst";
 static const char *const MODES[] = {"MAP", "ROW", "LONG", "COL"};
 
 static void put_affine(const Affine *a, int nvar, Str *out)

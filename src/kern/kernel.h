@@ -34,9 +34,9 @@
 #ifndef SGL_KERN_KERNEL_H
 #define SGL_KERN_KERNEL_H
 #include "ir/blocks.h"
-#include "pass/space.h"
+#include "pass/index_map.h"
 
-enum { KERN_ROW_MAX = SPACE_ROW_MAX };
+enum { KERN_ROW_MAX = LOOP_ROW_MAX };
 
 typedef enum KernMode {
     KERN_MAP = LOOP_MAP, KERN_ROW = LOOP_ROW, KERN_LONG = LOOP_LONG, KERN_COL = LOOP_COL
@@ -75,7 +75,7 @@ typedef struct Access {
 typedef struct Kernel {
     KernMode mode;
     int nvar, nouter;
-    Num extent[SPACE_MAX_VARS];
+    Num extent[LOOP_MAX_VARS];
     int ninst, post;
     const KernInst *inst;
     int naccess;

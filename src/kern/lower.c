@@ -16,10 +16,10 @@ static Affine root_position(const Lower *l, const LoopRoot *root, Node **memory)
 {
     const Group *g = &l->s->groups.at[l->group];
     *memory = root->node;
-    if (g->kind != GROUP_CONCAT) return pass_space_linear(root->node, root->at);
+    if (g->kind != GROUP_CONCAT) return pass_index_linear(root->node, root->at);
     Node *concat = *memory = g->outs.at[0];
     int axis = (int)ir_attr_int(concat, 0);
-    Affine at = pass_space_linear(concat, root->at);
+    Affine at = pass_index_linear(concat, root->at);
     Ctx *cx = concat->graph->cx;
     Num start = 0;
     for (int i = 0; i < l->loop->part; i++)
@@ -34,7 +34,7 @@ static int lower_root(Lower *l, const LoopRoot *root)
 {
     Node *memory;
     bool two_stages = l->loop->mode == LOOP_LONG || l->loop->mode == LOOP_COL;
-    bool each = !two_stages || pass_space_on_reduced(&l->loop->space, root->at);
+    bool each = !two_stages || pass_index_on_reduced(&l->loop->space, root->at);
     int stage = each ? LOWER_EACH : LOWER_END_STAGE;
     Affine at = root_position(l, root, &memory);
     int value = kern_lower_value(l, root->node, root->at, stage);
@@ -48,11 +48,11 @@ static int lower_loop(const Schedule *s, int group, const Loop *loop, Arena *are
     Lower l = {.s = s, .group = group, .loop = loop, .arena = arena};
     Step step = {.kind = STEP_KERNEL, .node = s->groups.at[group].outs.at[0]};
     int rc = 0;
-    l.maps = (SpaceMaps){.space = loop->space, .arena = &l.scratch, .frozen = true};
+    l.maps = (IndexMaps){.space = loop->space, .arena = &l.scratch, .frozen = true};
     for (int i = 0; i < loop->nroot && rc >= 0; i++) rc = lower_root(&l, &loop->root[i]);
     if (rc >= 0) rc = kern_lower_finish(&l, &step);
     if (rc >= 0 && !vec_push(out, step)) rc = SGL_ENOMEM;
-    pass_space_free(&l.maps);
+    pass_index_free(&l.maps);
     base_map_free(&l.values);
     base_map_free(&l.known);
     vec_free(&l.inst[0]);
@@ -110,7 +110,7 @@ static int view_of(const Schedule *s, const Node *n, int input, View *v)
     StridedView at;
     Node *x = n->in[input];
     ViewForm form = pass_view_form(n, input);
-    int rc = pass_space_view(s->sizes, x, form, &scratch, &at);
+    int rc = pass_index_view(s->sizes, x, form, &scratch, &at);
     base_arena_free(&scratch);
     if (rc < 0) return rc;
     *v = whole(s, x);
@@ -173,8 +173,8 @@ static int lower_call(const Schedule *s, int group, Arena *arena, StepVec *out)
     if (args == NULL) return SGL_ENOMEM;
     for (int i = 0; i < n->nin; i++) args[i] = s->buffer_of[n->in[i]->id];
     for (int k = 0; k < nout; k++) {
-        const Node *peer = ir_is_control(n) ? ir_control_find(n, k) : n;
-        args[n->nin + k] = peer ? s->buffer_of[peer->id] : -1;
+        const Node *result = ir_is_control(n) ? ir_control_find(n, k) : n;
+        args[n->nin + k] = result ? s->buffer_of[result->id] : -1;
     }
     Step step = {.kind = STEP_CALL, .nargs = n->nin + nout, .args = args, .node = n};
     return vec_push(out, step) ? 0 : SGL_ENOMEM;

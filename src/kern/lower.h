@@ -22,7 +22,7 @@ typedef struct Lower {
     const Loop *loop;
     Arena *arena;             /* of the program */
     Arena scratch;
-    SpaceMaps maps;
+    IndexMaps maps;
     Map values;               /* node id: LowerValue list */
     Map known;                /* hash of an instruction: its reference */
     VEC(KernInst) inst[2];

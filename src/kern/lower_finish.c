@@ -9,14 +9,14 @@
 typedef struct Vars {
     Ctx *cx;
     int nvar, nouter;
-    Num extent[SPACE_MAX_VARS];
-    int from[SPACE_MAX_VARS]; /* number in the group's space */
+    Num extent[LOOP_MAX_VARS];
+    int from[LOOP_MAX_VARS]; /* number in the group's space */
 } Vars;
 
 /* Stable: the order inside outer and inside lanes stays row-major. */
 static Vars order_vars(const Loop *loop)
 {
-    const Space *s = &loop->space;
+    const LoopNest *s = &loop->space;
     Vars o = {.cx = s->sizes->cx};
     for (int outer = 1; outer >= 0; outer--) {
         for (int v = 0; v < s->nvar; v++) {

@@ -7,13 +7,15 @@ enum { NAME_OPS = 4 };
 static const char *const PREFIX[] = {"map", "row", "long", "col"};
 
 /* The composite that all stored nodes were made in, or NULL. */
-static const char *region_of(const Lower *l)
+static const char *composite_of(const Lower *l)
 {
     const Graph *g = l->s->graph;
-    uint32_t region = l->loop->root[0].node->region;
+    uint32_t composite = l->loop->root[0].node->composite;
     for (int i = 1; i < l->loop->nroot; i++)
-        if (l->loop->root[i].node->region != region) return NULL;
-    return region == 0 || region >= (uint32_t)g->regions.n ? NULL : g->regions.at[region].name;
+        if (l->loop->root[i].node->composite != composite) return NULL;
+    return composite == 0 || composite >= (uint32_t)g->composites.n
+               ? NULL
+               : g->composites.at[composite].name;
 }
 
 static void put_ops(Str *name, const Kernel *k)
@@ -33,9 +35,9 @@ static void put_ops(Str *name, const Kernel *k)
 const char *kern_lower_name(const Lower *l, const Kernel *k)
 {
     Str name = {0};
-    const char *region = region_of(l), *copy = NULL;
+    const char *composite = composite_of(l), *copy = NULL;
     base_str_put(&name, PREFIX[k->mode]);
-    if (region != NULL) base_str_fmt(&name, "_%s", region);
+    if (composite != NULL) base_str_fmt(&name, "_%s", composite);
     else put_ops(&name, k);
     if (!name.failed) copy = base_arena_text(l->arena, name.at);
     base_str_free(&name);

@@ -35,7 +35,7 @@ static const KernInst *inst_at(const Lower *l, int inst)
     return &l->inst[inst >= LOWER_END].at[inst & (LOWER_END - 1)];
 }
 
-static bool on_reduced(const Space *s, const Affine *a)
+static bool on_reduced(const LoopNest *s, const Affine *a)
 {
     for (int v = 0; v < s->nvar; v++)
         if (s->reduced[v] && a->coef[v] != 0) return true;
@@ -45,7 +45,7 @@ static bool on_reduced(const Space *s, const Affine *a)
 /* One value a row: only in the modes that walk rows, and only if nothing moves along the row. */
 static bool is_scalar(const Lower *l, const KernInst *i)
 {
-    const Space *s = &l->loop->space;
+    const LoopNest *s = &l->loop->space;
     const int operand[] = {i->a, i->b, i->c};
     if (l->loop->mode != LOOP_ROW && l->loop->mode != LOOP_LONG) return false;
     if (i->access >= 0) {
@@ -119,7 +119,7 @@ static int emit_const(Lower *l, Dtype dtype, double value, int stage)
 static int emit_load(Lower *l, const Node *n, const IndexMap *at, double fill, int stage)
 {
     KernInst i = new_inst(KI_LOAD, n->dtype);
-    i.access = access_find(l, n, n->dtype, pass_space_linear(n, at), at->nguard, at->guard);
+    i.access = access_find(l, n, n->dtype, pass_index_linear(n, at), at->nguard, at->guard);
     i.value = fill;
     return i.access < 0 ? i.access : emit(l, stage, i);
 }
@@ -131,7 +131,7 @@ static bool is_loaded(const Lower *l, const Node *n)
 
 static int through(Lower *l, const Node *n, const IndexMap *at, IndexMap **below)
 {
-    int rc = pass_space_through(&l->maps, n, at, below);
+    int rc = pass_index_through(&l->maps, n, at, below);
     if (rc == 0)
         return base_fail(l->s->graph->cx, SGL_EINTERN, "lower: %s cannot be read in its group",
                          ir_op(n)->name);
@@ -181,7 +181,7 @@ static int lower_rand(Lower *l, Node *n, const IndexMap *at, int stage)
     KernInst i = new_inst(KI_RAND, n->dtype);
     int part;
     const int64_t *global = ir_attr_list(n, 3, &part), *start = ir_attr_list(n, 4, &part);
-    Affine place = part ? pass_space_linear_in(n, at, global, start) : pass_space_linear(n, at);
+    Affine place = part ? pass_index_linear_in(n, at, global, start) : pass_index_linear(n, at);
     i.access = access_find(l, n->in[0], DT_i64, place, 0, NULL);
     i.b = (int32_t)ir_attr_int(n, 0);
     i.c = (int32_t)ir_attr_int(n, 1);
@@ -265,7 +265,7 @@ static int lower_reduce(Lower *l, Node *n, const IndexMap *at, int stage)
     IndexMap *below;
     if (pass_is_empty(l->s->sizes, n->in[0]))
         return emit_const(l, n->dtype, n->op == OP_prod, stage);
-    int rc = pass_space_reduce(&l->maps, n, at, &below);
+    int rc = pass_index_reduce(&l->maps, n, at, &below);
     if (rc == 0)
         return base_fail(l->s->graph->cx, SGL_EINTERN, "lower: %s does not fit its group",
                          ir_op(n)->name);
@@ -308,7 +308,7 @@ static LowerValue *value_find(const Lower *l, const Node *n, const IndexMap *at,
     *list = 0;
     base_map_get(&l->values, n->id, list);
     LowerValue *v = (LowerValue *)(uintptr_t)*list;
-    while (v != NULL && (v->stage != stage || !pass_space_same(&l->loop->space, v->at, at)))
+    while (v != NULL && (v->stage != stage || !pass_index_same(&l->loop->space, v->at, at)))
         v = v->next;
     return v;
 }

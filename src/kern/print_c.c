@@ -24,7 +24,7 @@ typedef struct Printer {
     int depth;
 } Printer;
 
-static const char NAMES[SPACE_MAX_VARS + 1] = "ijklmnopqrst";
+static const char NAMES[LOOP_MAX_VARS + 1] = "ijklmnopqrst";
 
 static void line(const Printer *p)
 {

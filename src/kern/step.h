@@ -9,7 +9,7 @@
 #include "kern/kernel.h"
 #include "pass/schedule.h"
 
-enum { VIEW_MAX_RANK = SPACE_MAX_VARS };
+enum { VIEW_MAX_RANK = LOOP_MAX_VARS };
 typedef struct View {
     int buffer;
     Dtype dtype;
@@ -63,5 +63,5 @@ StepKind kern_step_of(int op);
 int kern_lower(const Schedule *s, int group, Arena *arena, StepVec *out);
 /* Steps with equal kernels get one: a block that is repeated has one body, compiled once.
  * *distinct is how many are left. */
-int kern_share(Ctx *cx, StepVec *steps, int *distinct);
+int kern_dedupe(Ctx *cx, StepVec *steps, int *distinct);
 #endif

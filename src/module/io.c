@@ -129,10 +129,10 @@ static FileArray *check_named(lua_State *L, Host *h, int n)
         lua_rawgeti(L, -2, 2);
         const Storage *s = tensor_value(L, h, lua_gettop(L), "save");
         list[i] = (FileArray){.name = luaL_checkstring(L, -2),
-                               .dtype = s->dtype,
-                               .rank = s->rank,
-                               .data = tensor_host(L, h, s),
-                               .bytes = s->bytes};
+                              .dtype = s->dtype,
+                              .rank = s->rank,
+                              .data = tensor_host(L, h, s),
+                              .bytes = s->bytes};
         memcpy(list[i].dims, s->dims, s->rank * sizeof *s->dims);
         lua_pop(L, 3);
     }
@@ -231,12 +231,6 @@ static int read_yaml(lua_State *L)
 }
 
 const luaL_Reg MODULE_IO[] = {
-    {"read", read_file},
-    {"there", file_there},
-    {"write", write_file},
-    {"load", load_arrays},
-    {"save", save_arrays},
-    {"formats", formats},
-    {"yaml", read_yaml},
-    {NULL, NULL},
+    {"read", read_file},   {"there", file_there}, {"write", write_file}, {"load", load_arrays},
+    {"save", save_arrays}, {"formats", formats},  {"yaml", read_yaml},   {NULL, NULL},
 };

@@ -62,8 +62,7 @@ static int knob_from_file(lua_State *L)
     base_err_clear(e);
     int id = base_knob_find(luaL_checkstring(L, 1), e);
     if (id >= 0)
-        exec_setting_put(h->cx, (KnobId)id, KNOB_FROM_FILE, KNOBS[id].name,
-                         luaL_checkstring(L, 2));
+        exec_setting_put(h->cx, (KnobId)id, KNOB_FROM_FILE, KNOBS[id].name, luaL_checkstring(L, 2));
     if (e->code) {
         lua_pushnil(L);
         lua_pushstring(L, e->text);

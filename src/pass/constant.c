@@ -52,7 +52,8 @@ static Node *fold_elementwise(Node *n)
     }
     double exact;
     result = (RefArray){.dtype = n->dtype, .count = 1, .at = &exact};
-    if (ir_rules(n->graph->cx, n->op)->eval(n, in, &result) < 0 || !keeps_digits(n->dtype, exact)) return NULL;
+    if (ir_rules(n->graph->cx, n->op)->eval(n, in, &result) < 0 || !keeps_digits(n->dtype, exact))
+        return NULL;
     return ir_const_like(n, exact);
 }
 

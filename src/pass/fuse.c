@@ -22,7 +22,7 @@ static int place_step(Fuse *f, Node *n, GroupKind kind)
     for (int i = 0; i < n->nin && rc == 1; i++) {
         StridedView view = {.base = n->in[i]};
         if (kind == GROUP_DOT || kind == GROUP_INDEX)
-            rc = pass_space_view(f->sizes, n->in[i], pass_view_form(n, i), &f->arena, &view);
+            rc = pass_index_view(f->sizes, n->in[i], pass_view_form(n, i), &f->arena, &view);
         if (rc == 1) rc = pass_fuse_need(f, view.base, group);
     }
     return rc == 1 ? pass_fuse_store(f, n, group, NULL) : rc;
@@ -32,14 +32,14 @@ static int place_dot(Fuse *f, Node *n) { return place_step(f, n, GROUP_DOT); }
 
 static int place_index(Fuse *f, Node *n) { return place_step(f, n, GROUP_INDEX); }
 
-/* A control node is one step with its peers, whose inputs are the same. */
+/* A control node is one step with its results, whose inputs are the same. */
 static int place_call(Fuse *f, Node *n)
 {
     int nout = ir_is_control(n) ? ir_control(n).nout : 0;
     int group = -1, rc = 1;
     for (int k = 0; k < nout && group < 0; k++) {
-        const Node *peer = ir_control_find(n, k);
-        if (peer) group = f->of[peer->id].group;
+        const Node *result = ir_control_find(n, k);
+        if (result) group = f->of[result->id].group;
     }
     if (group < 0) return place_step(f, n, GROUP_CALL);
     rc = vec_push(&f->groups.at[group].nodes, n) ? 1 : SGL_ENOMEM;
@@ -58,9 +58,9 @@ static int start_loops(Fuse *f, int group, const Node *n, IndexMap **at)
         g->mode = pass_fuse_mode(f->sizes, n, &g->small);
         g->blocks = pass_fuse_blocks(n);
     }
-    pass_space_add(&g->maps, over, ~reduced, false);
-    pass_space_add(&g->maps, over, reduced, true);
-    return pass_space_identity(&g->maps, n, 0, at);
+    pass_index_add(&g->maps, over, ~reduced, false);
+    pass_index_add(&g->maps, over, reduced, true);
+    return pass_index_identity(&g->maps, n, 0, at);
 }
 
 static int concat_part(Fuse *f, Node *n, int concat, int part)
@@ -111,7 +111,7 @@ static int place_root(Fuse *f, Node *n, GroupKind kind)
     }
     rc = start_loops(f, own.group, n, &own.at);
     if (rc == 1 && ir_op(n)->family == FAM_movement && !pass_is_empty(f->sizes, n->in[0]))
-        rc = pass_space_through(&f->groups.at[own.group].maps, n, own.at, &own.below);
+        rc = pass_index_through(&f->groups.at[own.group].maps, n, own.at, &own.below);
     if (rc == 1) rc = pass_fuse_store(f, n, own.group, own.at);
     return rc == 1 ? pass_fuse_compute(f, n, &own, STAGE_END) : rc;
 }
@@ -139,7 +139,7 @@ static int place_in(Fuse *f, Node *n, Read *host)
 {
     int rc = 1, group = pass_fuse_group(f, host->group);
     if (ir_op(n)->family == FAM_movement)
-        rc = pass_space_through(&f->groups.at[group].maps, n, host->at, &host->below);
+        rc = pass_index_through(&f->groups.at[group].maps, n, host->at, &host->below);
     if (rc != 1) return rc;
     rc = pass_fuse_store(f, n, group, host->at);
     return rc == 1 ? pass_fuse_compute(f, n, host, host->stage | STAGE_END) : rc;
@@ -266,7 +266,7 @@ static void finish(Fuse *f)
 {
     for (int i = 0; i < f->groups.n; i++) {
         FuseGroup *g = &f->groups.at[i];
-        pass_space_free(&g->maps);
+        pass_index_free(&g->maps);
         vec_free(&g->roots);
         vec_free(&g->nodes);
         vec_free(&g->outs);

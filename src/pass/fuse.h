@@ -48,7 +48,7 @@ typedef struct FuseGroup {
     int concat;              /* the concat this is a part of; -1: none */
     int part;
     int sites, reductions;   /* values computed, and how many of them reduce */
-    SpaceMaps maps;
+    IndexMaps maps;
     VEC(LoopRoot) roots;
     NodeVec nodes, outs;
     VEC(int) deps;           /* groups whose results it reads */

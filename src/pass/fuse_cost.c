@@ -96,17 +96,17 @@ void pass_fuse_costs(Fuse *f)
 static double evaluations(const Fuse *f, const Read *r)
 {
     const FuseGroup *g = &f->groups.at[pass_fuse_group(f, r->group)];
-    const Space *s = &g->maps.space;
-    double kept = (double)pass_size_guess(f->sizes, pass_space_count(s, false));
-    double row = (double)pass_size_guess(f->sizes, pass_space_count(s, true));
-    bool each = g->mode == LOOP_MAP || pass_space_on_reduced(s, r->at) ||
+    const LoopNest *s = &g->maps.space;
+    double kept = (double)pass_size_guess(f->sizes, pass_index_count(s, false));
+    double row = (double)pass_size_guess(f->sizes, pass_index_count(s, true));
+    bool each = g->mode == LOOP_MAP || pass_index_on_reduced(s, r->at) ||
                 (g->mode == LOOP_COL && (r->stage & STAGE_EACH));
     return each ? kept * row : kept;
 }
 
 static bool is_hosted(const Fuse *f, const Node *n, const Read *r)
 {
-    return pass_space_covers(&f->groups.at[pass_fuse_group(f, r->group)].maps.space, n, r->at);
+    return pass_index_covers(&f->groups.at[pass_fuse_group(f, r->group)].maps.space, n, r->at);
 }
 
 bool pass_fuse_recompute(const Fuse *f, const Node *n)

@@ -25,7 +25,7 @@ static bool is_map(const FuseGroup *g)
     if (g->reductions > 0) return false;
     if (g->mode == LOOP_MAP) return true;
     for (int i = 0; i < g->roots.n; i++)
-        if (!pass_space_on_reduced(&g->maps.space, g->roots.at[i].at)) return false;
+        if (!pass_index_on_reduced(&g->maps.space, g->roots.at[i].at)) return false;
     return true;
 }
 

@@ -45,11 +45,11 @@ static int push_read(Fuse *f, Node *x, Read read)
 
 int pass_fuse_read(Fuse *f, Node *x, int group, IndexMap *at, int stage)
 {
-    const Space *s = &f->groups.at[group].maps.space;
+    const LoopNest *s = &f->groups.at[group].maps.space;
     int looked = 0;
     for (Read *r = f->of[x->id].reads; r != NULL && looked++ < FUSE_MAX_READS; r = r->next)
         if (r->at != NULL && pass_fuse_group(f, r->group) == group &&
-            pass_space_same(s, r->at, at)) {
+            pass_index_same(s, r->at, at)) {
             r->stage |= stage;
             return 1;
         }
@@ -65,7 +65,7 @@ void pass_fuse_unify_reads(Fuse *f, Node *n)
         for (Read **o = &r->next; *o != NULL;) {
             bool same = r->at != NULL && (*o)->at != NULL &&
                         pass_fuse_group(f, (*o)->group) == group &&
-                        pass_space_same(&f->groups.at[group].maps.space, r->at, (*o)->at);
+                        pass_index_same(&f->groups.at[group].maps.space, r->at, (*o)->at);
             if (!same) {
                 o = &(*o)->next;
                 continue;
@@ -96,7 +96,7 @@ int pass_fuse_inlines(Fuse *f, Node *n)
         int group = r->at == NULL ? -1 : pass_fuse_group(f, r->group);
         if (group < 0 || f->groups.at[group].sites >= FUSE_MAX_SITES) return 0;
         if (ir_op(n)->family != FAM_movement || !reads_inputs(f, n)) continue;
-        int rc = pass_space_through(&f->groups.at[group].maps, n, r->at, &r->below);
+        int rc = pass_index_through(&f->groups.at[group].maps, n, r->at, &r->below);
         if (rc != 1) return rc;
     }
     return 1;
@@ -114,7 +114,7 @@ int pass_fuse_compute(Fuse *f, Node *n, Read *r, int stage)
     if (!reads_inputs(f, n)) return 1;
     if (family == FAM_movement) below = r->below;
     if (family == FAM_reduce) {
-        rc = pass_space_reduce(&g->maps, n, r->at, &below);
+        rc = pass_index_reduce(&g->maps, n, r->at, &below);
         stage = STAGE_EACH;
         g->reductions++;
     }

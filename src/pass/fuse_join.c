@@ -57,7 +57,7 @@ LoopMode pass_fuse_mode(Sizes *s, const Node *n, bool *small)
     Num length = pass_reduce_length(n);
     *small = ir_num_below(s->cx, length, IR_LANES);
     if (*small || !reduces_last(s, n)) return LOOP_COL;
-    return pass_size_inside(s, length, 0, SPACE_ROW_MAX) ? LOOP_ROW : LOOP_LONG;
+    return pass_size_inside(s, length, 0, LOOP_ROW_MAX) ? LOOP_ROW : LOOP_LONG;
 }
 
 Blocks pass_fuse_blocks(const Node *n)
@@ -86,12 +86,12 @@ static bool only_read(const Fuse *f, const Node *n, const Read *r)
  * the threads that do it. Rows compute what does not change along them once a row. */
 static bool visits_once(const FuseGroup *g, const Node *n, const Read *r)
 {
-    const Space *s = &g->maps.space;
-    bool along = pass_space_on_reduced(s, r->at);
+    const LoopNest *s = &g->maps.space;
+    bool along = pass_index_on_reduced(s, r->at);
     if (g->mode == LOOP_COL && !along && r->stage & STAGE_EACH) return false;
-    Num points = pass_space_count(s, false);
-    if (along) points = ir_num_mul(s->sizes->cx, points, pass_space_count(s, true));
-    return points == pass_count(n) && pass_space_covers(s, n, r->at);
+    Num points = pass_index_count(s, false);
+    if (along) points = ir_num_mul(s->sizes->cx, points, pass_index_count(s, true));
+    return points == pass_count(n) && pass_index_covers(s, n, r->at);
 }
 
 int pass_fuse_host_value(Fuse *f, Node *n, const Read *r)
@@ -102,13 +102,13 @@ int pass_fuse_host_value(Fuse *f, Node *n, const Read *r)
 
 bool pass_fuse_is_row(Sizes *s, const Node *n)
 {
-    return reduces_last(s, n) && pass_size_inside(s, pass_reduce_length(n), 0, SPACE_ROW_MAX);
+    return reduces_last(s, n) && pass_size_inside(s, pass_reduce_length(n), 0, LOOP_ROW_MAX);
 }
 
 /* The reduced variables are there already: do the orders agree, and is n read when it is known? */
 static int joins_reduction(FuseGroup *g, const Node *n, const Read *r)
 {
-    const Space *s = &g->maps.space;
+    const LoopNest *s = &g->maps.space;
     bool small, early = r->stage & STAGE_EACH;
     LoopMode mode = pass_fuse_mode(s->sizes, n, &small);
     bool turns =
@@ -117,11 +117,11 @@ static int joins_reduction(FuseGroup *g, const Node *n, const Read *r)
         g->mode == LOOP_ROW ? small || mode == LOOP_ROW : turns || (mode == g->mode && !early);
     if (!turns && g->mode != LOOP_ROW && !pass_fuse_same_blocks(g->blocks, pass_fuse_blocks(n)))
         return 0;
-    if (!fits || pass_space_on_reduced(s, r->at) || !pass_space_covers(s, n, r->at) ||
-        pass_space_count(s, true) != pass_reduce_length(n))
+    if (!fits || pass_index_on_reduced(s, r->at) || !pass_index_covers(s, n, r->at) ||
+        pass_index_count(s, true) != pass_reduce_length(n))
         return 0;
     IndexMap *trial;
-    int rc = pass_space_reduce(&g->maps, n, r->at, &trial);
+    int rc = pass_index_reduce(&g->maps, n, r->at, &trial);
     if (rc == 1 && turns) {
         g->small = false;
         g->mode = LOOP_ROW;
@@ -133,10 +133,10 @@ static int joins_reduction(FuseGroup *g, const Node *n, const Read *r)
  * comes after the reduction. */
 static bool grows_reduction(FuseGroup *g, const Node *n, const Read *r)
 {
-    Space *s = &g->maps.space;
+    LoopNest *s = &g->maps.space;
     int nvar = s->nvar;
-    if (!pass_space_covers(s, n, r->at)) return false;
-    if (!pass_space_add(&g->maps, n->in[0], pass_reduce_axes(n), true)) {
+    if (!pass_index_covers(s, n, r->at)) return false;
+    if (!pass_index_add(&g->maps, n->in[0], pass_reduce_axes(n), true)) {
         s->nvar = nvar;
         return false;
     }
@@ -155,14 +155,14 @@ static bool is_used(const IndexMap *at, int v)
 /* A map that reads n broadcast along some variables takes them for rows of that length. */
 static int becomes_row(FuseGroup *g, const Node *n, const Read *r, Num length)
 {
-    Space *s = &g->maps.space;
+    LoopNest *s = &g->maps.space;
     for (int v = 0; v < s->nvar; v++) s->reduced[v] = !is_used(r->at, v);
-    bool fits = length != 1 && length != 0 && pass_space_count(s, true) == length &&
-                pass_size_inside(s->sizes, length, 0, SPACE_ROW_MAX) &&
-                pass_space_covers(s, n, r->at);
+    bool fits = length != 1 && length != 0 && pass_index_count(s, true) == length &&
+                pass_size_inside(s->sizes, length, 0, LOOP_ROW_MAX) &&
+                pass_index_covers(s, n, r->at);
     IndexMap *trial;
     int rc = fits;
-    if (fits && ir_op(n)->family == FAM_reduce) rc = pass_space_reduce(&g->maps, n, r->at, &trial);
+    if (fits && ir_op(n)->family == FAM_reduce) rc = pass_index_reduce(&g->maps, n, r->at, &trial);
     for (int v = 0; v < s->nvar; v++) s->reduced[v] = rc == 1 && s->reduced[v];
     if (rc == 1) {
         g->mode = LOOP_ROW;

@@ -10,13 +10,13 @@
 
 /* Variables of two groups that shall become the same, innermost first. */
 typedef struct Pairs {
-    int n, a[SPACE_MAX_VARS], b[SPACE_MAX_VARS];
+    int n, a[LOOP_MAX_VARS], b[LOOP_MAX_VARS];
 } Pairs;
 
 /* Which variables take part: all, the kept, or the reduced ones. */
 typedef enum Which { ALL, KEPT, REDUCED } Which;
 
-static int next_var(const Space *s, int below, Which which)
+static int next_var(const LoopNest *s, int below, Which which)
 {
     int v = below - 1;
     while (v >= 0 && which != ALL && s->reduced[v] != (which == REDUCED)) v--;
@@ -25,18 +25,18 @@ static int next_var(const Space *s, int below, Which which)
 
 /* Splits variables of the two spaces until they pair up. Splits that turn out useless cost
  * nothing, for the lowering joins variables again. */
-static bool pair_up(SpaceMaps *a, Which of_a, SpaceMaps *b, Which of_b, Pairs *out)
+static bool pair_up(IndexMaps *a, Which of_a, IndexMaps *b, Which of_b, Pairs *out)
 {
     int va = next_var(&a->space, a->space.nvar, of_a);
     int vb = next_var(&b->space, b->space.nvar, of_b);
     while (va >= 0 && vb >= 0) {
         Num ea = a->space.extent[va], eb = b->space.extent[vb], outer;
         if (ea != eb && ir_num_quotient(a->space.sizes->cx, ea, eb, &outer)) {
-            if (!pass_space_split(a, va, eb)) return false;
+            if (!pass_index_split(a, va, eb)) return false;
             for (int i = 0; i < out->n; i++) out->a[i] += out->a[i] > va;
             va++;
         } else if (ea != eb && ir_num_quotient(a->space.sizes->cx, eb, ea, &outer)) {
-            if (!pass_space_split(b, vb, ea)) return false;
+            if (!pass_index_split(b, vb, ea)) return false;
             for (int i = 0; i < out->n; i++) out->b[i] += out->b[i] > vb;
             vb++;
         } else if (ea != eb) {
@@ -55,8 +55,8 @@ static bool pair_up(SpaceMaps *a, Which of_a, SpaceMaps *b, Which of_b, Pairs *o
 static bool pair_groups(FuseGroup *a, FuseGroup *b, Pairs *p)
 {
     if (b->mode == LOOP_MAP) {
-        bool whole = a->mode == LOOP_MAP || pass_space_count(&a->maps.space, false) !=
-                                                pass_space_count(&b->maps.space, false);
+        bool whole = a->mode == LOOP_MAP || pass_index_count(&a->maps.space, false) !=
+                                                pass_index_count(&b->maps.space, false);
         if (whole && a->mode != LOOP_MAP && a->mode != LOOP_ROW) return false;
         return pair_up(&a->maps, whole ? ALL : KEPT, &b->maps, ALL, p);
     }
@@ -70,7 +70,7 @@ static bool pair_groups(FuseGroup *a, FuseGroup *b, Pairs *p)
 static void translate(Affine *x, const Pairs *p)
 {
     Affine old = *x;
-    for (int v = 0; v < SPACE_MAX_VARS; v++) x->coef[v] = 0;
+    for (int v = 0; v < LOOP_MAX_VARS; v++) x->coef[v] = 0;
     for (int i = 0; i < p->n; i++) x->coef[p->a[i]] = old.coef[p->b[i]];
 }
 
@@ -143,8 +143,8 @@ static int try_merge(Fuse *f, Node *n, const Read *ra, const Read *rb, int *budg
     }
     FuseGroup *ga = &f->groups.at[a], *gb = &f->groups.at[b];
     if (ga->sites + gb->sites > FUSE_MAX_SITES || !worth_it(n, ga, gb) ||
-        !pass_space_covers(&ga->maps.space, n, ra->at) ||
-        !pass_space_covers(&gb->maps.space, n, rb->at))
+        !pass_index_covers(&ga->maps.space, n, ra->at) ||
+        !pass_index_covers(&gb->maps.space, n, rb->at))
         return 0;
     if (--*budget < 0) return 0;
 

@@ -42,7 +42,7 @@ void pass_plan_sizes(Schedule *s)
         Buffer *b = &s->buffers.at[i];
         b->bytes = pass_node_bytes(s, b->node);
     }
-    s->arena_bytes = pass_pack(s->buffers.at, s->buffers.n, s->by_size);
+    s->arena_bytes = pass_offsets(s->buffers.at, s->buffers.n, s->by_size);
 }
 
 static bool is_input(const Plan *p, const Node *root) { return p->s->group_of[root->id] < 0; }

@@ -23,5 +23,5 @@ bool pass_reads_in_place(const Group *g, const Node *x, const Node *out, uint8_t
 
 /* Gives each arena buffer an offset such that no two whose lives meet overlap; returns the bytes
  * needed. `by_size` is scratch for n numbers. */
-size_t pass_pack(Buffer *buffers, int n, int *by_size);
+size_t pass_offsets(Buffer *buffers, int n, int *by_size);
 #endif

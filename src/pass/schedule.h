@@ -7,7 +7,7 @@
 #ifndef SGL_PASS_SCHEDULE_H
 #define SGL_PASS_SCHEDULE_H
 #include "ir/graph.h"
-#include "pass/space.h"
+#include "pass/index_map.h"
 
 typedef enum GroupKind {
     GROUP_MAP,      /* elementwise over one index space */
@@ -15,7 +15,7 @@ typedef enum GroupKind {
     GROUP_CONCAT,   /* each input computed straight into its place */
     GROUP_DOT,      /* one matrix product; operands may be strided views of buffers */
     GROUP_INDEX,    /* gather, scatter_add, argsort, cumsum, fold: one node */
-    GROUP_CALL,     /* a control node with its peers, or an effect: whole buffers in and out */
+    GROUP_CALL,     /* a control node with its results, or an effect: whole buffers in and out */
     GROUP_ALIAS     /* a reshape or barrier of a whole buffer: no step, the same bytes */
 } GroupKind;
 
@@ -23,7 +23,7 @@ typedef enum GroupKind {
 typedef struct LoopRoot { Node *node; const IndexMap *at; } LoopRoot;
 typedef struct Loop {
     LoopMode mode;
-    Space space;
+    LoopNest space;
     int nroot;
     const LoopRoot *root;
     int part;               /* CONCAT: which input */

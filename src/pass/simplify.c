@@ -1,7 +1,7 @@
 /* simplify.c: rebuilds the graph with constants folded, rules applied and dead nodes left out.
  *
  * In:    any verified graph.
- * Out:   a graph with the same inputs (unused ones too), outputs, assigns and live regions; its
+ * Out:   a graph with the same inputs (unused ones too), outputs, assigns and live composites; its
  *        `from` is the graph that came in, and origins point there.
  * Holds: the values of outputs and assigns keep their bits. Rounds repeat until no rule fires;
  *        the last round only drops what the rules left behind.
@@ -36,7 +36,7 @@ static Node *simplified(Rebuild *rb, const Node *n, Node **in)
         Node *made = ir_rebuild_same(rb, n, in);
         return made && n->op != OP_input ? simplest(made, fired) : made;
     }
-    int trimmed = pass_trim(n, rb->nodes, rb->to, in, rb->made);
+    int trimmed = pass_dead_control(n, rb->nodes, rb->to, in, rb->made);
     *fired += trimmed > 0;
     return trimmed < 0 ? NULL : rb->made[n->id];
 }

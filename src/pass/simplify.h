@@ -9,6 +9,6 @@ Node *pass_fold_constant(Node *n);     /* constant.c: a node whose inputs are co
 Node *pass_apply_rules(Node *n);       /* rule.c: the table of algebraic rules */
 
 /* trim.c: the copy in `to` of a control node, whose inputs there are `in`, and of all its live
- * peers, into made by old id. 1: simpler than they were; 0; negative: no memory. */
-int pass_trim(const Node *n, const uint8_t *live, Graph *to, Node *const *in, Node **made);
+ * results, into made by old id. 1: simpler than they were; 0; negative: no memory. */
+int pass_dead_control(const Node *n, const uint8_t *live, Graph *to, Node *const *in, Node **made);
 #endif

@@ -1,4 +1,4 @@
-/* apply.c: core.apply, ops with structure by name; realisation of lists.
+/* apply.c: core.apply, ops with structure by name; realization of lists.
  */
 #include "bind/events.h"
 #include "tensor/args.h"

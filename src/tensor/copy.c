@@ -2,7 +2,7 @@
  *
  * In:   marks by node id. COPY_NODE copies the node over the copies of its inputs, COPY_INPUT
  *       puts an input of the same type in its place.
- * Out:  made[id], NULL where there is none. Sources stay; a region stays if a node that was
+ * Out:  made[id], NULL where there is none. Sources stay; a composite stays if a node that was
  *       copied is in it and its result was copied.
  * Ids are a topological order, so one pass down spreads marks and one pass up copies.
  */
@@ -22,16 +22,16 @@ void tensor_copy_mark(const Graph *g, const Trace *known, bool history, uint8_t 
     }
 }
 
-/* Marks regions in which a node is copied and whose result is copied too: the others melt into
+/* Marks composites in which a node is copied and whose result is copied too: the others melt into
  * the one around them. */
-static void mark_regions(const Graph *from, const uint8_t *mark, uint8_t *regions)
+static void mark_composites(const Graph *from, const uint8_t *mark, uint8_t *composites)
 {
     for (int id = 0; id < from->nodes.n; id++)
-        if (mark[id]) regions[from->nodes.at[id]->region] = 1;
-    for (int r = from->regions.n - 1; r > 0; r--) {
-        const Region *region = &from->regions.at[r];
-        regions[region->parent] |= regions[r];
-        regions[r] &= region->out && mark[region->out->id] == COPY_NODE;
+        if (mark[id]) composites[from->nodes.at[id]->composite] = 1;
+    for (int r = from->composites.n - 1; r > 0; r--) {
+        const Composite *composite = &from->composites.at[r];
+        composites[composite->parent] |= composites[r];
+        composites[r] &= composite->out && mark[composite->out->id] == COPY_NODE;
     }
 }
 
@@ -42,23 +42,23 @@ static Node *copy_node(Rebuild *rb, const Node *n, Node **in)
     return ir_rebuild_same(rb, n, in);
 }
 
-/* The rewriting of the marked part; `regions` is room for a byte each. */
-static Rebuild copying(const Graph *from, const uint8_t *mark, Graph *to, uint8_t *regions)
+/* The rewriting of the marked part; `composites` is room for a byte each. */
+static Rebuild copying(const Graph *from, const uint8_t *mark, Graph *to, uint8_t *composites)
 {
-    mark_regions(from, mark, regions);
+    mark_composites(from, mark, composites);
     return (Rebuild){
-        .from = from, .to = to, .nodes = mark, .regions = regions, .remake = copy_node};
+        .from = from, .to = to, .nodes = mark, .composites = composites, .remake = copy_node};
 }
 
 int tensor_copy(const Graph *from, const uint8_t *mark, Graph *to, Node **made)
 {
-    uint8_t *regions = base_mem_zero((size_t)from->regions.n, 1);
-    if (!regions) return base_no_memory(to->cx, "a graph");
-    Rebuild rb = copying(from, mark, to, regions);
+    uint8_t *composites = base_mem_zero((size_t)from->composites.n, 1);
+    if (!composites) return base_no_memory(to->cx, "a graph");
+    Rebuild rb = copying(from, mark, to, composites);
     int status = ir_rebuild_nodes(&rb);
     if (status == SGL_OK) memcpy(made, rb.made, (size_t)from->nodes.n * sizeof *made);
     ir_rebuild_end(&rb);
-    base_mem_free(regions);
+    base_mem_free(composites);
     return status;
 }
 
@@ -69,7 +69,7 @@ Graph *tensor_copy_whole(const Graph *from)
     Live live = {0};
     if (to && ir_live_find(from, &live)) {
         to->bound = from->bound;
-        Rebuild rb = copying(from, live.node, to, live.region);
+        Rebuild rb = copying(from, live.node, to, live.composite);
         made = ir_rebuild_graph(&rb);
     } else {
         base_no_memory(from->cx, "a graph");

@@ -1,4 +1,4 @@
-/* grad.c: gradients and composite regions of recorded operations.
+/* grad.c: gradients and composite composites of recorded operations.
  */
 #include "tensor/args.h"
 #include "tensor/room.h"
@@ -76,41 +76,41 @@ static int grad(lua_State *L)
     return 1;
 }
 
-/* An open region. It pins its trace, and closes as a to-be-closed variable, so also when an error
- * passes through. A capture that ends first takes its regions with it. */
+/* An open composite. It pins its trace, and closes as a to-be-closed variable, so also when an error
+ * passes through. A capture that ends first takes its composites with it. */
 typedef struct Open {
     Trace *trace;
     Graph *graph;
     uint32_t number;
 } Open;
 
-static void region_end(Host *h, Open *o, Node *out)
+static void composite_end(Host *h, Open *o, Node *out)
 {
     Trace *tr = o->trace;
     o->trace = NULL;
     bool there = tr && (tr == room_of(h)->pending.trace || tr == tensor_recorder(h)->trace);
     if (!there || tr->graph != o->graph) return;
     tr->pins--;
-    ir_region_end(tr->graph, o->number, out);
+    ir_composite_end(tr->graph, o->number, out);
 }
 
-static int region_close(lua_State *L)
+static int composite_close(lua_State *L)
 {
-    region_end(lua_touserdata(L, lua_upvalueindex(1)), lua_touserdata(L, 1), NULL);
+    composite_end(lua_touserdata(L, lua_upvalueindex(1)), lua_touserdata(L, 1), NULL);
     return 0;
 }
 
 static const luaL_Reg REGION_META[] = {
-    {"__close", region_close},
-    {"__gc", region_close},
+    {"__close", composite_close},
+    {"__gc", composite_close},
     {NULL, NULL},
 };
 
-/* Begins the region over the tensors in the list at 2. */
-static void region_begin(lua_State *L, Host *h, Open *o)
+/* Begins the composite over the tensors in the list at 2. */
+static void composite_begin(lua_State *L, Host *h, Open *o)
 {
     const char *name = luaL_checkstring(L, 1);
-    int n = bind_check_list(L, 2, "region"), count = 0;
+    int n = bind_check_list(L, 2, "composite"), count = 0;
     Node **in = bind_scratch(L, n, sizeof *in);
     Trace *tr = tensor_trace(L, h);
     for (int i = 0; i < n; i++) {
@@ -118,34 +118,34 @@ static void region_begin(lua_State *L, Host *h, Open *o)
         if (tensor_at(L, h, -1)) in[count++] = tensor_node(L, h, lua_gettop(L), name);
         lua_pop(L, 1);
     }
-    uint32_t number = ir_region_begin(tr->graph, name, count, in);
+    uint32_t number = ir_composite_begin(tr->graph, name, count, in);
     if (!number) bind_throw(L, h);
     *o = (Open){tr, tr->graph, number};
     tr->pins++;
 }
 
-/* core.region(name, inputs, fn, ...) -> the results of fn(...) */
-static int region(lua_State *L)
+/* core.composite(name, inputs, fn, ...) -> the results of fn(...) */
+static int composite(lua_State *L)
 {
     Host *h = bind_of(L);
     int extra = lua_gettop(L) - 3;
     luaL_checktype(L, 3, LUA_TFUNCTION);
     Open *o = lua_newuserdatauv(L, sizeof *o, 0);
     *o = (Open){0};
-    bind_class(L, "sgl.region", REGION_META, NULL, 0);
+    bind_class(L, "sgl.composite", REGION_META, NULL, 0);
     lua_setmetatable(L, -2);
     lua_insert(L, 3);
     lua_toclose(L, 3);
-    region_begin(L, h, o);
+    composite_begin(L, h, o);
     lua_pop(L, 1);
     lua_call(L, extra, LUA_MULTRET);
     Tensor *first = lua_gettop(L) > 3 ? tensor_at(L, h, 4) : NULL;
-    region_end(h, o, first && first->trace == o->trace ? first->node : NULL);
+    composite_end(h, o, first && first->trace == o->trace ? first->node : NULL);
     return lua_gettop(L) - 3;
 }
 
 const luaL_Reg TENSOR_GRAD[] = {
     {"grad", grad},
-    {"region", region},
+    {"composite", composite},
     {NULL, NULL},
 };

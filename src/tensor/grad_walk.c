@@ -1,8 +1,8 @@
 /* grad_walk.c: walks back through the pending trace.
  *
  * Holds: marks are told from those of walks before by their number, so nothing is cleared. A node
- *        at which one tensor's walk began has the mark `turn`; one that was met on a way, or at
- *        which several began, `turn` + 1.
+ *        at which one tensor's walk began has the mark `visit`; one that was met on a way, or at
+ *        which several began, `visit` + 1.
  */
 #include <string.h>
 #include "tensor/grad_origin.h"
@@ -18,7 +18,7 @@ typedef struct Behind {
 
 struct Walk {
     Host *h;
-    uint32_t turn;
+    uint32_t visit;
     VEC(uint32_t) mark; /* by node id, may be shorter */
     VEC(Node *) stack;
     VEC(const Node *) ends; /* inputs that were met, some twice */
@@ -38,10 +38,10 @@ Walk *tensor_walk_begin(Host *h)
     Walk *w = room->walk;
     if (!w) return NULL;
     w->h = h;
-    w->turn += 2;
-    if (w->turn > UINT32_MAX - 4) {
+    w->visit += 2;
+    if (w->visit > UINT32_MAX - 4) {
         memset(w->mark.at, 0, (size_t)w->mark.n * sizeof *w->mark.at);
-        w->turn = 2;
+        w->visit = 2;
     }
     w->stack.n = w->ends.n = w->behind.n = w->known.n = 0;
     w->older = 0;
@@ -75,13 +75,13 @@ static uint32_t mark_of(const Walk *w, const Node *n)
 static bool is_met(const Walk *w, const Node *n)
 {
     uint32_t mark = mark_of(w, n);
-    return mark == w->turn || mark == w->turn + 1;
+    return mark == w->visit || mark == w->visit + 1;
 }
 
 bool tensor_walk_node(Walk *w, Node *n)
 {
     if (!make_room(w)) return false;
-    w->mark.at[n->id] = is_met(w, n) ? w->turn + 1 : w->turn;
+    w->mark.at[n->id] = is_met(w, n) ? w->visit + 1 : w->visit;
     return vec_push(&w->stack, n);
 }
 
@@ -119,8 +119,8 @@ static const TraceIds *kept_ids(const Trace *tr, const Node *n)
 /* On to node n, by a way. */
 static bool go_on(Walk *w, Node *n, bool whole)
 {
-    if (mark_of(w, n) == w->turn + 1) return true;
-    w->mark.at[n->id] = w->turn + 1;
+    if (mark_of(w, n) == w->visit + 1) return true;
+    w->mark.at[n->id] = w->visit + 1;
     const TraceIds *known = whole ? NULL : kept_ids(pending(w->h), n);
     return known ? vec_push(&w->known, known) : vec_push(&w->stack, n);
 }
@@ -185,7 +185,7 @@ bool tensor_walk_meets(const Walk *w, const Tensor *t, bool among)
     const Trace *tr = pending(w->h);
     if (t->id < w->older) return true;
     uint32_t mark = t->trace ? mark_of(w, t->node) : 0;
-    if (mark && (mark == w->turn + 1 || (mark == w->turn && !among))) return true;
+    if (mark && (mark == w->visit + 1 || (mark == w->visit && !among))) return true;
     if (!t->trace && tr && meets_leaf(w, tr, t)) return true;
     return tensor_walk_meets_behind(w, t);
 }

@@ -117,9 +117,9 @@ static void push_node(lua_State *L, const Node *n)
         lua_pushinteger(L, at.line);
         lua_setfield(L, -2, "line");
     }
-    if (!n->region) return;
-    lua_pushstring(L, n->graph->regions.at[n->region].name);
-    lua_setfield(L, -2, "region");
+    if (!n->composite) return;
+    lua_pushstring(L, n->graph->composites.at[n->composite].name);
+    lua_setfield(L, -2, "composite");
 }
 
 static int graph_nodes(lua_State *L)

@@ -22,8 +22,7 @@ static void open_room(lua_State *L, Host *h)
     TensorRoom *room = bind_room(L, h, ROOM_TENSOR, sizeof *room, room_close);
     tensor_pending_open(h);
     if (!room->cache) room->cache = exec_cache_new(h->cx);
-    if (!room->cache)
-        bind_raise(L, SGL_ENOMEM, NULL, "out of memory for the engine");
+    if (!room->cache) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for the engine");
 }
 
 /* The classes are in the table too, for methods that Lua adds. */

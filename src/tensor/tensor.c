@@ -126,10 +126,7 @@ Tensor *tensor_at(lua_State *L, Host *h, int arg)
     return is ? at : NULL;
 }
 
-Dtype tensor_dtype(const Tensor *t)
-{
-    return t->node ? (Dtype)t->node->dtype : t->storage->dtype;
-}
+Dtype tensor_dtype(const Tensor *t) { return t->node ? (Dtype)t->node->dtype : t->storage->dtype; }
 
 Shape tensor_shape(const Tensor *t)
 {

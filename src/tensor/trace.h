@@ -29,7 +29,7 @@ struct Trace {
     Map ids;                   /* node id: address of its TraceIds, where they were asked for */
     int64_t kept;              /* ids in them */
     size_t behind, most_behind; /* bytes of the leaves' origins; above which to prune them */
-    int pins;                  /* regions open: the graph must stay */
+    int pins;                  /* composites open: the graph must stay */
     int waiting;               /* nodes not run when the trace was made of an older one */
     int fresh;                 /* number of nodes when something was last computed */
     int64_t held, limit;       /* bytes of values, at most; weight above which to compact */

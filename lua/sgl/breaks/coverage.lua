@@ -112,7 +112,7 @@ end
 local function path_json(way)
   local values = {}
   for i, v in ipairs(way.values) do
-    values[i] = object({ "id", "op", "region", "type", "file", "line", "inputs", "cut" }, v)
+    values[i] = object({ "id", "op", "composite", "type", "file", "line", "inputs", "cut" }, v)
   end
   return ('{"calls": %s, "values": [%s], "more": %d}'):format(json(way.calls),
     table.concat(values, ", "), way.more)

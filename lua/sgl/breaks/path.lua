@@ -3,7 +3,7 @@
 --
 -- In:    the frames and nodes that init.lua got, names of tensors from outside.
 -- Out:   the field `path` of a record: { calls, values, more }: calls outermost first; values
---        inputs first, each { id, op, region, type, file, line, inputs = { ids }, cut }: cut says
+--        inputs first, each { id, op, composite, type, file, line, inputs = { ids }, cut }: cut says
 --        that it reads what is left out; more: how many values are left out between the first and
 --        the last.
 --        Lines of text for a report; a drawing in Graphviz's language.
@@ -27,7 +27,7 @@ function path.make(frames, nodes, name_of)
   local made = { calls = {}, values = {}, more = nodes and nodes.more or 0 }
   for i = #frames, 1, -1 do made.calls[#made.calls + 1] = frames[i] end
   for i, n in ipairs(nodes or {}) do
-    made.values[i] = { id = i, op = operation(n, name_of), region = n.region, type = n.type,
+    made.values[i] = { id = i, op = operation(n, name_of), composite = n.composite, type = n.type,
                        file = n.file, line = n.line, inputs = n.inputs, cut = n.cut }
   end
   return made
@@ -53,7 +53,7 @@ local function padded(text, width) return text .. (" "):rep(width - columns(text
 
 local function place(v) return v.file and ("%s:%d"):format(v.file, v.line) or "" end
 
-local function name(v) return v.region and ("%s in %s"):format(v.op, v.region) or v.op end
+local function name(v) return v.composite and ("%s in %s"):format(v.op, v.composite) or v.op end
 
 local function value_rows(values)
   local cells, width = {}, { 0, 0, 0, 0 }

@@ -111,7 +111,7 @@ api.fn(F, "conv2d", {
   errors = "channels that do not fit, a kernel larger than the padded image",
 }, function(x, weight, bias, o)
   check_conv("conv2d", 4, x, weight, bias, o.groups)
-  return core.region("conv2d", { x, weight, bias }, conv2d, "conv2d", x, weight, bias, o)
+  return core.composite("conv2d", { x, weight, bias }, conv2d, "conv2d", x, weight, bias, o)
 end)
 
 -- Options of a one-dimensional op as those of the two-dimensional one on height 1.
@@ -137,7 +137,7 @@ api.fn(F, "conv1d", {
   errors = "channels that do not fit, a kernel longer than the padded sequence",
 }, function(x, weight, bias, o)
   check_conv("conv1d", 3, x, weight, bias, o.groups)
-  return core.region("conv1d", { x, weight, bias }, function()
+  return core.composite("conv1d", { x, weight, bias }, function()
     return conv2d("conv1d", x:unsqueeze(3), weight:unsqueeze(3), bias, on_height_one(o)):squeeze(3)
   end)
 end)

@@ -1,6 +1,6 @@
 -- nn/functional.lua: activations, normalisations, linear maps and dropout as functions on tensors.
 --
--- Each is recorded as a composite (core.region) so that exporters, hand-written kernels and
+-- Each is recorded as a composite (core.composite) so that exporters, hand-written kernels and
 -- pictures see its name around the primitives. Shapes follow PyTorch: features last for linear
 -- and layer_norm, [n, c, …] for convolution, pooling, batch_norm and group_norm.
 
@@ -66,7 +66,7 @@ api.fn(F, "dropout", {
   errors = "p outside [0, 1)",
 }, function(x, p, o)
   if p == 0 or not o.training then return x end
-  return core.region("dropout", { x }, function()
+  return core.composite("dropout", { x }, function()
     local keep = core.rand(x.shape, 1):ge(p)
     return keep:where(x * (1 / (1 - p)), 0)
   end)
@@ -79,7 +79,7 @@ api.fn(F, "linear", {
   returns = "tensor, f32[…, out]",
   errors = "the last dim of x is not `in`",
 }, function(x, weight, bias)
-  return core.region("linear", { x, weight, bias }, function()
+  return core.composite("linear", { x, weight, bias }, function()
     local y = x:matmul(weight:t())
     return bias and y + bias or y
   end)
@@ -93,7 +93,7 @@ api.fn(F, "embedding", {
   errors = "an index that is no integer, or outside [0, n) when the step runs",
 }, function(index, weight)
   need_integers("nn.embedding", index)
-  return core.region("embedding", { index, weight }, function()
+  return core.composite("embedding", { index, weight }, function()
     return core.apply("gather", { weight, index }, { dim = 1 })
   end)
 end)

@@ -134,7 +134,7 @@ api.tensor("cumprod", {
 }, function(t, dim)
   local axis = dims.axis("cumprod", t, dim)
   if t.dtype == "bool" or t.dtype == "u8" then t = t:to("i32") end
-  return (core.region("cumprod", { t }, running, t, axis,
+  return (core.composite("cumprod", { t }, running, t, axis,
     function(a, b) return a * b end, 1))
 end)
 

@@ -7,12 +7,12 @@
 --        bits, and its gradient is computed in f32 too.
 local core = require "sgl.core"
 
-local half, region, unpack = core.half, core.region, table.unpack
+local half, composite, unpack = core.half, core.composite, table.unpack
 
 return function(name, tensors, n, fn)
   local dtype = half(tensors, n)
-  if not dtype then return (region(name, tensors, fn, unpack(tensors, 1, n))) end
-  return (region(name, tensors, function()
+  if not dtype then return (composite(name, tensors, fn, unpack(tensors, 1, n))) end
+  return (composite(name, tensors, function()
     local wide = {}
     for i = 1, n do
       local t = tensors[i]

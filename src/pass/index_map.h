@@ -1,4 +1,4 @@
-/* space.h: index maps: at which element each node of a group is read, as affine functions of the
+/* index_map.h: index maps: at which element each node of a group is read, as affine functions of the
  * kernel's loop variables. `fuse` asks here whether a node can join; `lower` gets its maps here.
  *
  * In:   a set of nodes that shall become one kernel, and where the loops start (a root's dims).
@@ -11,68 +11,68 @@
  * Extents, coefficients and bounds are Nums: a dim may be a size that a run decides. What is asked
  * of them is proved for all sizes; what cannot be proved cannot be expressed. No dim here is 0.
  */
-#ifndef SGL_PASS_SPACE_H
-#define SGL_PASS_SPACE_H
+#ifndef SGL_PASS_INDEX_MAP_H
+#define SGL_PASS_INDEX_MAP_H
 #include "ir/graph.h"
 #include "ir/numerics.h"
 #include "pass/size.h"
 
 enum {
-    SPACE_MAX_VARS = 12,
-    SPACE_MAX_GUARDS = 12,     /* so that any one pad fits */
-    SPACE_ROW_MAX = 4096       /* longest row that is one tile */
+    LOOP_MAX_VARS = 12,
+    LOOP_MAX_GUARDS = 12,     /* so that any one pad fits */
+    LOOP_ROW_MAX = 4096       /* longest row that is one tile */
 };
 
 /* The ways to walk a space; KernMode in kernel.h says what each means. */
 typedef enum LoopMode { LOOP_MAP, LOOP_ROW, LOOP_LONG, LOOP_COL } LoopMode;
 
-typedef struct Affine { Num base, coef[SPACE_MAX_VARS]; } Affine;
+typedef struct Affine { Num base, coef[LOOP_MAX_VARS]; } Affine;
 typedef struct Guard { Affine at; Num lo, hi; } Guard;     /* inside when lo <= at < hi */
 typedef struct IndexMap {
     int rank, nguard;
     Affine *dim;                   /* position in the node's own dims */
     Guard *guard;                  /* all must hold where the node is really read */
 } IndexMap;
-typedef struct Space {
+typedef struct LoopNest {
     Sizes *sizes;                  /* borrowed */
     int nvar;
-    Num extent[SPACE_MAX_VARS];
-    bool reduced[SPACE_MAX_VARS];  /* belongs to reduced dims */
-} Space;
+    Num extent[LOOP_MAX_VARS];
+    bool reduced[LOOP_MAX_VARS];  /* belongs to reduced dims */
+} LoopNest;
 
 /* A space under construction with the maps made over it. The maps live in the arena. */
-typedef struct SpaceMaps {
-    Space space;
+typedef struct IndexMaps {
+    LoopNest space;
     Arena *arena;                  /* borrowed */
     bool frozen;                   /* variables may not be split any more */
     VEC(IndexMap *) made;
-} SpaceMaps;
+} IndexMaps;
 
 /* Results: 1 made, 0 this cannot be expressed (nothing else went wrong), negative no memory. */
 
 /* Adds one variable for each dim of n that is not 1 and whose axis is in `axes` (a bit each). */
-bool pass_space_add(SpaceMaps *m, const Node *n, unsigned axes, bool reduced);
+bool pass_index_add(IndexMaps *m, const Node *n, unsigned axes, bool reduced);
 /* The map of n whose dims are the variables from `first` on, in order. */
-int pass_space_identity(SpaceMaps *m, const Node *n, int first, IndexMap **out);
+int pass_index_identity(IndexMaps *m, const Node *n, int first, IndexMap **out);
 /* The map of the input of movement node n (no concat, no fold) that is itself read at `at`. */
-int pass_space_through(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap **out);
+int pass_index_through(IndexMaps *m, const Node *n, const IndexMap *at, IndexMap **out);
 /* The map of the input of reduction n: kept dims come from `at`, the reduced dims are the reduced
  * variables of the space, row-major. */
-int pass_space_reduce(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap **out);
+int pass_index_reduce(IndexMaps *m, const Node *n, const IndexMap *at, IndexMap **out);
 /* Cuts variable v in two: the outer keeps its place, the inner of extent `inner` follows. */
-bool pass_space_split(SpaceMaps *m, int v, Num inner);
-void pass_space_free(SpaceMaps *m);
+bool pass_index_split(IndexMaps *m, int v, Num inner);
+void pass_index_free(IndexMaps *m);
 
 /* Row-major element offset of n when read at `at`. */
-Affine pass_space_linear(const Node *n, const IndexMap *at);
+Affine pass_index_linear(const Node *n, const IndexMap *at);
 /* The same in an array of other dims, of which n is the part from `start` on; NULL: from 0. */
-Affine pass_space_linear_in(const Node *n, const IndexMap *at, const Dim *dims, const Dim *start);
-bool pass_space_same(const Space *s, const IndexMap *a, const IndexMap *b);
+Affine pass_index_linear_in(const Node *n, const IndexMap *at, const Dim *dims, const Dim *start);
+bool pass_index_same(const LoopNest *s, const IndexMap *a, const IndexMap *b);
 /* Does `at` visit each element of n exactly once while the variables of its level run: all
  * variables, or the kept ones when it depends on no reduced variable? */
-bool pass_space_covers(const Space *s, const Node *n, const IndexMap *at);
-bool pass_space_on_reduced(const Space *s, const IndexMap *at);
-Num pass_space_count(const Space *s, bool reduced);       /* points of one kind of variables */
+bool pass_index_covers(const LoopNest *s, const Node *n, const IndexMap *at);
+bool pass_index_on_reduced(const LoopNest *s, const IndexMap *at);
+Num pass_index_count(const LoopNest *s, bool reduced);       /* points of one kind of variables */
 /* Reduced axes of a reduction, a bit each; the number of elements each result takes. */
 unsigned pass_reduce_axes(const Node *n);
 Num pass_reduce_length(const Node *n);
@@ -88,5 +88,5 @@ typedef struct StridedView {
     Node *base;
     Num offset, stride[OP_MAX_RANK];
 } StridedView;
-int pass_space_view(Sizes *sizes, Node *x, ViewForm form, Arena *scratch, StridedView *out);
+int pass_index_view(Sizes *sizes, Node *x, ViewForm form, Arena *scratch, StridedView *out);
 #endif

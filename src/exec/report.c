@@ -1,14 +1,14 @@
-/* tell.c: events of compiling and running.
+/* report.c: events of compiling and running.
  *
  * Holds: texts are made only when somebody wants the event, and one that finds no memory is left
  *        out: telling never fails.
  */
-#include "exec/tell.h"
+#include "exec/report.h"
 #include "exec/program_type.h"
 
 enum { FUSED_MIN = 3, LIST_MAX = 400 };
 
-void exec_compile_tell(Ctx *cx, const Program *p, bool in_memory, double ms)
+void exec_report_compile(Ctx *cx, const Program *p, bool in_memory, double ms)
 {
     const ProgramInfo none = {.cache = "none"}, *info = p ? &p->info : &none;
     obs_event(cx, OBS_compile_end, ms, OBS_TEXT("backend", exec_backend(cx)->name),
@@ -58,7 +58,7 @@ static void tell_group(const Program *p, const Group *g, const char *name)
     base_str_free(&list);
 }
 
-void exec_group_tell(const Program *p, int group, int first)
+void exec_report_group(const Program *p, int group, int first)
 {
     const Group *g = &p->schedule->groups.at[group];
     if (!obs_wanted(p->cx, OBS_fusion_apply) || count_ops(g) < FUSED_MIN) return;
@@ -69,14 +69,14 @@ void exec_group_tell(const Program *p, int group, int first)
         }
 }
 
-void exec_step_tell(const Program *p, int step, double seconds)
+void exec_report_step(const Program *p, int step, double seconds)
 {
     const Step *s = &p->steps.at[step];
     obs_event(p->cx, OBS_step_end, seconds * 1e3, OBS_INT("step", step),
               OBS_TEXT("name", kern_step_name(s)));
 }
 
-void exec_run_tell(const Program *p, double ms)
+void exec_report_run(const Program *p, double ms)
 {
     obs_event(p->cx, OBS_run_end, ms, OBS_INT("steps", p->info.steps),
               OBS_INT("kernels", p->info.kernels));

@@ -1,14 +1,14 @@
-/* space_view.c: questions about finished maps: offsets, equality, coverage, strided windows.
+/* index_view.c: questions about finished maps: offsets, equality, coverage, strided windows.
  *
  * In:   maps made by space.c.
- * Out:  facts; nothing here makes or changes a map but the walk of pass_space_view, in its own
+ * Out:  facts; nothing here makes or changes a map but the walk of pass_index_view, in its own
  *       frozen space.
  */
 #include "ir/dot.h"
-#include "pass/space.h"
+#include "pass/index_map.h"
 #include <string.h>
 
-Affine pass_space_linear_in(const Node *n, const IndexMap *at, const Dim *dims, const Dim *start)
+Affine pass_index_linear_in(const Node *n, const IndexMap *at, const Dim *dims, const Dim *start)
 {
     Ctx *cx = n->graph->cx;
     Affine sum = {0};
@@ -17,7 +17,7 @@ Affine pass_space_linear_in(const Node *n, const IndexMap *at, const Dim *dims, 
         Num base = at->dim[i].base;
         if (start) base = ir_num_add(cx, base, ir_num_of(start[i]));
         sum.base = ir_num_add(cx, sum.base, ir_num_mul(cx, base, stride));
-        for (int v = 0; v < SPACE_MAX_VARS; v++)
+        for (int v = 0; v < LOOP_MAX_VARS; v++)
             if (at->dim[i].coef[v] != 0)
                 sum.coef[v] =
                     ir_num_add(cx, sum.coef[v], ir_num_mul(cx, at->dim[i].coef[v], stride));
@@ -26,17 +26,17 @@ Affine pass_space_linear_in(const Node *n, const IndexMap *at, const Dim *dims, 
     return sum;
 }
 
-Affine pass_space_linear(const Node *n, const IndexMap *at)
+Affine pass_index_linear(const Node *n, const IndexMap *at)
 {
-    return pass_space_linear_in(n, at, n->dims, NULL);
+    return pass_index_linear_in(n, at, n->dims, NULL);
 }
 
-static bool same_affine(const Space *s, const Affine *a, const Affine *b)
+static bool same_affine(const LoopNest *s, const Affine *a, const Affine *b)
 {
     return a->base == b->base && memcmp(a->coef, b->coef, (size_t)s->nvar * sizeof *a->coef) == 0;
 }
 
-bool pass_space_same(const Space *s, const IndexMap *a, const IndexMap *b)
+bool pass_index_same(const LoopNest *s, const IndexMap *a, const IndexMap *b)
 {
     if (a == b) return true;
     if (a->rank != b->rank || a->nguard != b->nguard) return false;
@@ -49,7 +49,7 @@ bool pass_space_same(const Space *s, const IndexMap *a, const IndexMap *b)
     return true;
 }
 
-bool pass_space_on_reduced(const Space *s, const IndexMap *at)
+bool pass_index_on_reduced(const LoopNest *s, const IndexMap *at)
 {
     for (int v = 0; v < s->nvar; v++) {
         if (!s->reduced[v]) continue;
@@ -61,7 +61,7 @@ bool pass_space_on_reduced(const Space *s, const IndexMap *at)
     return false;
 }
 
-Num pass_space_count(const Space *s, bool reduced)
+Num pass_index_count(const LoopNest *s, bool reduced)
 {
     Num count = 1;
     for (int v = 0; v < s->nvar; v++)
@@ -71,11 +71,11 @@ Num pass_space_count(const Space *s, bool reduced)
 
 /* The offsets visit 0 … count-1 once each when the strides, sorted, are a mixed radix: each is
  * the product of the extents before it. */
-bool pass_space_covers(const Space *s, const Node *n, const IndexMap *at)
+bool pass_index_covers(const LoopNest *s, const Node *n, const IndexMap *at)
 {
     if (at->nguard > 0) return false;
-    Affine linear = pass_space_linear(n, at);
-    bool whole = pass_space_on_reduced(s, at);
+    Affine linear = pass_index_linear(n, at);
+    bool whole = pass_index_on_reduced(s, at);
     Num next = 1;
     int left = 0;
     for (int v = 0; v < s->nvar; v++) left += whole || !s->reduced[v];
@@ -139,28 +139,29 @@ ViewForm pass_view_form(const Node *n, int input)
     return (ViewForm){.joined = input == 0 ? a : joins(d.batch, d.inner)};
 }
 
-int pass_space_view(Sizes *sizes, Node *x, ViewForm form, Arena *scratch, StridedView *out)
+int pass_index_view(Sizes *sizes, Node *x, ViewForm form, Arena *scratch, StridedView *out)
 {
-    SpaceMaps m = {.space.sizes = sizes, .arena = scratch, .frozen = true};
+    IndexMaps m = {.space.sizes = sizes, .arena = scratch, .frozen = true};
     ArenaMark mark = base_arena_mark(scratch);
     IndexMap *at;
     Node *n = x;
-    pass_space_add(&m, x, ~0u, false);
-    int rc = pass_space_identity(&m, x, 0, &at);
+    pass_index_add(&m, x, ~0u, false);
+    int rc = pass_index_identity(&m, x, 0, &at);
     if (rc == 1) {
-        Affine linear = pass_space_linear(x, at);
+        Affine linear = pass_index_linear(x, at);
         strides_of(x, &linear, x, out);
     }
     while (rc == 1 && ir_op(n)->family == FAM_movement && n->op != OP_concat && n->op != OP_fold &&
            !pass_is_empty(sizes, x)) {
-        rc = pass_space_through(&m, n, at, &at);
+        rc = pass_index_through(&m, n, at, &at);
         if (rc != 1 || at->nguard > 0) break;
         n = n->in[0];
-        Affine linear = pass_space_linear(n, at);
-        bool fits = form.contiguous ? is_contiguous(x, &linear) : is_joined(x, &linear, form.joined);
+        Affine linear = pass_index_linear(n, at);
+        bool fits =
+            form.contiguous ? is_contiguous(x, &linear) : is_joined(x, &linear, form.joined);
         if (fits) strides_of(x, &linear, n, out);
     }
-    pass_space_free(&m);
+    pass_index_free(&m);
     base_arena_reset(scratch, mark);
     return rc < 0 ? rc : 1;
 }

@@ -1,10 +1,10 @@
-/* vec_turn.h: transposes of small squares of 4-byte elements, for files compiled for each
+/* vec_transpose.h: transposes of small squares of 4-byte elements, for files compiled for each
  * instruction set.
  *
  * to[i][j] = from[j][i]; strides are those of the rows of each, in elements.
  */
-#ifndef SGL_CPU_VEC_TURN_H
-#define SGL_CPU_VEC_TURN_H
+#ifndef SGL_CPU_VEC_TRANSPOSE_H
+#define SGL_CPU_VEC_TRANSPOSE_H
 #include <stdint.h>
 
 #define INLINE static inline __attribute__((always_inline))

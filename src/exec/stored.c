@@ -1,4 +1,4 @@
-/* warm.c: entries of the disk cache: a digest, where each node came from, the graph's text.
+/* stored.c: entries of the disk cache: a digest, where each node came from, the graph's text.
  *
  *   schedule <digest of groups and buffers>
  *   origins <count> <by node: the number of its origin in the captured graph, or -1> …
@@ -6,7 +6,7 @@
  * The key names the version and the sources of the product, the settings that change programs, and
  * the captured graph without positions: equal keys are equal programs.
  */
-#include "exec/warm.h"
+#include "exec/stored.h"
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
@@ -18,13 +18,13 @@
 #define SGL_SOURCES "?"
 #endif
 
-bool exec_warm_wanted(const Graph *g)
+bool exec_stored_wanted(const Graph *g)
 {
     return !g->bound && g->nodes.n >= g->cx->knobs.value[KNOB_cache_min_nodes] &&
            exec_disk_folder(g->cx);
 }
 
-bool exec_warm_key(const Graph *g, const char *text, Str *key)
+bool exec_stored_key(const Graph *g, const char *text, Str *key)
 {
     base_str_put(key, "sgl " SGL_VERSION " " SGL_SOURCES "\n");
     for (int id = 0; id < KNOB_COUNT; id++) {
@@ -131,7 +131,7 @@ static void put_origins(const Graph *g, const int32_t *number, const int32_t *ca
     vec_free(&origin);
 }
 
-void exec_warm_store(const Schedule *s, const Str *key)
+void exec_stored_store(const Schedule *s, const Str *key)
 {
     Ctx *cx = s->graph->cx;
     Str body = {0};
@@ -214,7 +214,7 @@ static Schedule *revive(Graph *captured, char *body, const ExecHooks *hooks, Pas
     return NULL;
 }
 
-Schedule *exec_warm_load(Graph *g, const Str *key, const ExecHooks *hooks, PassTimes *times)
+Schedule *exec_stored_load(Graph *g, const Str *key, const ExecHooks *hooks, PassTimes *times)
 {
     size_t size;
     double start = base_clock();

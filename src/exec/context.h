@@ -1,7 +1,7 @@
-/* slot.h: what exec/ keeps in a context.
+/* context.h: what exec/ keeps in a context.
  */
-#ifndef SGL_EXEC_SLOT_H
-#define SGL_EXEC_SLOT_H
+#ifndef SGL_EXEC_CONTEXT_H
+#define SGL_EXEC_CONTEXT_H
 #include "exec/disk.h"
 #include "exec/lifecycle.h"
 #include "exec/program.h"
@@ -19,14 +19,14 @@ typedef struct Engine {
     Workspaces work;
 } Engine;
 
-typedef struct ExecSlot {
+typedef struct ExecContext {
     ExecHooks hooks;
     ExecPrint print;
     Engine engine[BACKEND_COUNT];
     Disk disk;
     struct Cache *cache;     /* of the context, while there is one; borrowed */
     int64_t age;             /* how often programs had to be made again (settings.h) */
-} ExecSlot;
+} ExecContext;
 
-ExecSlot *exec_slot(Ctx *cx);               /* made at first use; NULL: no memory */
+ExecContext *exec_context(Ctx *cx);               /* made at first use; NULL: no memory */
 #endif

@@ -1,4 +1,4 @@
-/* pack.c: offsets of buffers in one arena.
+/* offsets.c: offsets of buffers in one arena.
  *
  * In:   buffers with bytes and lives.
  * Out:  an offset for each arena buffer, a multiple of PLAN_ALIGN, and the size of the arena.
@@ -62,7 +62,7 @@ static void insert_by_offset(const Buffer *buffers, int *placed, int n, int b)
     placed[i] = b;
 }
 
-size_t pass_pack(Buffer *buffers, int n, int *by_size)
+size_t pass_offsets(Buffer *buffers, int n, int *by_size)
 {
     size_t total = 0;
     int count = 0;

@@ -1,4 +1,4 @@
-/* share.c: equal kernels of a program become one.
+/* dedupe.c: equal kernels of a program become one.
  *
  * In:    the steps of a program; their kernels.
  * Out:   steps whose kernels are equal only if they are the same.
@@ -74,7 +74,7 @@ static bool same_kernel(const Kernel *a, const Kernel *b)
     return same;
 }
 
-int kern_share(Ctx *cx, StepVec *steps, int *distinct)
+int kern_dedupe(Ctx *cx, StepVec *steps, int *distinct)
 {
     Map first = {0}; /* hash: number of a step; unequal ones stand at successive keys */
     int status = SGL_OK;

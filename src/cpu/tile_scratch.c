@@ -1,4 +1,4 @@
-/* tile_slot.c: places of values in the scratch.
+/* tile_scratch.c: places of values in the scratch.
  *
  * In:   a complete code list.
  * Out:  a slot for each value; p->scratch grows by them.

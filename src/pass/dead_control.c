@@ -1,6 +1,6 @@
-/* trim.c: control nodes without what nothing needs.
+/* dead_control.c: control nodes without what nothing needs.
  *
- * In:    a control node with its peers; which of them are live.
+ * In:    a control node with its results; which of them are live.
  * Out:   the same values: a cond whose predicate is known gives place to its branch; blocks lose
  *        outputs that nothing reads, carries that only serve themselves, and inputs that are left
  *        over; a carry that a step hands on as it is becomes a capture, a result that both branches
@@ -13,21 +13,21 @@
 
 enum { GONE = -1 };
 
-typedef struct Trim {
+typedef struct Reduction {
     const Node *n;
     Control c;
     Graph *to;
     Node *const *in; /* in `to`, of the inputs of the blocks */
     int nin, nout;   /* inputs and outputs of the blocks */
-    uint8_t *used;   /* by result of the node: is that peer live? */
+    uint8_t *used;   /* by result of the node: is that result live? */
     uint8_t *need;   /* by output of the blocks */
     uint8_t *reads;  /* by input */
     int *handed;     /* by output: the input that it is in every block, or GONE */
     int *place;      /* by input: its new number, or GONE */
     Arena arena;
-} Trim;
+} Reduction;
 
-static bool allocate(Trim *t)
+static bool allocate(Reduction *t)
 {
     size_t nin = (size_t)t->nin + 1, nout = (size_t)t->nout + 1, all = (size_t)t->c.nout + 1;
     t->used = base_arena_zero(&t->arena, all, 1);
@@ -45,7 +45,7 @@ static int input_of(const Graph *block, int k)
     return n->op == OP_input ? (int)n->attr[0] : GONE;
 }
 
-static void find_handed(Trim *t)
+static void find_handed(Reduction *t)
 {
     for (int k = 0; k < t->nout; k++) {
         int i = input_of(t->c.block[0], k);
@@ -56,7 +56,7 @@ static void find_handed(Trim *t)
 }
 
 /* Marks inputs that the needed outputs of a block read. */
-static bool find_reads(Trim *t, const Graph *block)
+static bool find_reads(Reduction *t, const Graph *block)
 {
     ArenaMark start = base_arena_mark(&t->arena);
     uint8_t *mark = base_arena_zero(&t->arena, (size_t)block->nodes.n + 1, 1);
@@ -72,7 +72,7 @@ static bool find_reads(Trim *t, const Graph *block)
 }
 
 /* Outputs that are needed: those that are read, and carries that needed outputs read. */
-static bool find_needs(Trim *t)
+static bool find_needs(Reduction *t)
 {
     const Control *c = &t->c;
     for (int k = 0; k < t->nout; k++) {
@@ -97,7 +97,7 @@ typedef struct Left {
     int carry, xs, all;
 } Left;
 
-static bool is_constant(const Trim *t, int i)
+static bool is_constant(const Reduction *t, int i)
 {
     bool capture =
         t->c.op == OP_cond || i >= t->c.ncarry + t->c.nxs || (i < t->c.ncarry && !t->need[i]);
@@ -106,7 +106,7 @@ static bool is_constant(const Trim *t, int i)
 
 /* Numbers the inputs that stay: needed carries, slices that are read, then captures, to which
  * carries belong that no step changes. */
-static Left place_inputs(Trim *t)
+static Left place_inputs(Reduction *t)
 {
     const Control *c = &t->c;
     Left left = {0};
@@ -123,7 +123,7 @@ static Left place_inputs(Trim *t)
     return left;
 }
 
-static bool unchanged(const Trim *t, const Left *left)
+static bool unchanged(const Reduction *t, const Left *left)
 {
     if (left->all != t->nin) return false;
     for (int k = 0; k < t->nout; k++)
@@ -132,7 +132,7 @@ static bool unchanged(const Trim *t, const Left *left)
 }
 
 /* The trimmed block; NULL with the error set. */
-static Graph *trimmed(Trim *t, const Graph *block, const Left *left, Node *const *outer)
+static Graph *trimmed(Reduction *t, const Graph *block, const Left *left, Node *const *outer)
 {
     Graph *g = ir_graph_new(t->to->cx);
     Node **args = base_arena_zero(&t->arena, (size_t)t->nin + 1, sizeof *args);
@@ -157,7 +157,7 @@ static Graph *trimmed(Trim *t, const Graph *block, const Left *left, Node *const
     return NULL;
 }
 
-static int add_trimmed(Trim *t, const Graph *block, const Left *left, Node *const *outer)
+static int add_trimmed(Reduction *t, const Graph *block, const Left *left, Node *const *outer)
 {
     if (!block) return 0;
     Graph *g = trimmed(t, block, left, outer);
@@ -167,14 +167,14 @@ static int add_trimmed(Trim *t, const Graph *block, const Left *left, Node *cons
 }
 
 /* How many of the first k outputs are needed: the new number of output k. */
-static int new_output(const Trim *t, int k)
+static int new_output(const Reduction *t, int k)
 {
     int n = 0;
     for (int i = 0; i < k; i++) n += t->need[i];
     return n;
 }
 
-static Node *repeated(const Trim *t, Node *x)
+static Node *repeated(const Reduction *t, Node *x)
 {
     Dim dims[OP_MAX_RANK + 1] = {t->c.length};
     for (int d = 0; d < x->rank; d++) dims[d + 1] = x->dims[d];
@@ -182,7 +182,8 @@ static Node *repeated(const Trim *t, Node *x)
 }
 
 /* Result `out` of the node that takes the place of the old one. */
-static Node *result(Trim *t, const Left *left, Node *const *outer, const int number[2], int out)
+static Node *result(Reduction *t, const Left *left, Node *const *outer, const int number[2],
+                    int out)
 {
     const Control *c = &t->c;
     int outputs = new_output(t, t->nout), k = out >= c->saved ? out - c->saved : out;
@@ -204,7 +205,7 @@ static Node *result(Trim *t, const Left *left, Node *const *outer, const int num
 
 /* Makes the smaller node and puts its results, or what they are known to be, in the place of the
  * old ones. */
-static int replace(Trim *t, const Left *left, Node **made)
+static int replace(Reduction *t, const Left *left, Node **made)
 {
     Node **outer = base_arena_zero(&t->arena, (size_t)left->all + 1, sizeof *outer);
     if (!outer) return SGL_ENOMEM;
@@ -225,7 +226,7 @@ static int replace(Trim *t, const Left *left, Node **made)
 }
 
 /* The branch itself, for a predicate that is known or does not matter. */
-static int take_branch(Trim *t, const Graph *block, Node **made)
+static int take_branch(Reduction *t, const Graph *block, Node **made)
 {
     Node **out = base_arena_zero(&t->arena, (size_t)t->nout + 1, sizeof *out);
     if (!out || ir_block_splice(t->to, block, t->in, t->used, out) < 0) return SGL_ENOMEM;
@@ -234,24 +235,24 @@ static int take_branch(Trim *t, const Graph *block, Node **made)
     return 1;
 }
 
-static int copy_peers(Trim *t, Node *const *in, Node **made)
+static int copy_results(Reduction *t, Node *const *in, Node **made)
 {
     for (int out = 0; out < t->c.nout; out++) {
-        const Node *peer = t->used[out] ? ir_control_find(t->n, out) : NULL;
-        if (peer && !(made[peer->id] = ir_node_over(t->to, peer, in))) return SGL_ENOMEM;
+        const Node *result = t->used[out] ? ir_control_find(t->n, out) : NULL;
+        if (result && !(made[result->id] = ir_node_over(t->to, result, in))) return SGL_ENOMEM;
     }
     return 0;
 }
 
 /* Tries the rules from the one that takes most away: a known branch, equal branches, then what
  * nothing needs. */
-static int trim(Trim *t, const uint8_t *live, Node *const *in, Node **made)
+static int trim(Reduction *t, const uint8_t *live, Node *const *in, Node **made)
 {
     double known;
     if (!allocate(t)) return SGL_ENOMEM;
     for (int out = 0; out < t->c.nout; out++) {
-        const Node *peer = ir_control_find(t->n, out);
-        t->used[out] = peer && live[peer->id];
+        const Node *result = ir_control_find(t->n, out);
+        t->used[out] = result && live[result->id];
     }
     if (t->c.op == OP_cond && ir_const_value(in[0], &known))
         return take_branch(t, t->c.block[known ? 0 : 1], made);
@@ -260,13 +261,13 @@ static int trim(Trim *t, const uint8_t *live, Node *const *in, Node **made)
     find_handed(t);
     if (!find_needs(t)) return SGL_ENOMEM;
     Left left = place_inputs(t);
-    return unchanged(t, &left) ? copy_peers(t, in, made) : replace(t, &left, made);
+    return unchanged(t, &left) ? copy_results(t, in, made) : replace(t, &left, made);
 }
 
-int pass_trim(const Node *n, const uint8_t *live, Graph *to, Node *const *in, Node **made)
+int pass_dead_control(const Node *n, const uint8_t *live, Graph *to, Node *const *in, Node **made)
 {
     int first = n->op == OP_cond;
-    Trim t = {.n = n, .c = ir_control(n), .to = to, .in = in + first, .nin = n->nin - first};
+    Reduction t = {.n = n, .c = ir_control(n), .to = to, .in = in + first, .nin = n->nin - first};
     t.nout = t.c.block[0]->outputs.n;
     int rc = trim(&t, live, in, made);
     base_arena_free(&t.arena);

@@ -1,4 +1,4 @@
-/* instance.c: one captured graph with symbolic dims, run at any sizes.
+/* specialise.c: one captured graph with symbolic dims, run at any sizes.
  *
  * In:   the storages of a run's inputs.
  * Out:  a program that serves their sizes (exec_program_fits), and these sizes. Mostly there is one
@@ -18,10 +18,10 @@
 
 enum { MOST_INSTANCES = 16 };
 
-typedef struct Instance {
+typedef struct Special {
     CacheEntry *entry; /* held */
     uint64_t used;
-} Instance;
+} Special;
 
 struct Dynamic {
     Cache *cache; /* borrowed */
@@ -30,7 +30,7 @@ struct Dynamic {
     DimGuards guards;
     int64_t *values; /* of the last inputs */
     SizeValues sizes;
-    Instance at[MOST_INSTANCES];
+    Special at[MOST_INSTANCES];
     int n;
     uint64_t clock;
     DynamicInfo info;
@@ -206,7 +206,7 @@ Dynamic *capture_dynamic_new(Host *h, Graph *g, DimGuards *guards)
     return NULL;
 }
 
-static void instance_drop(Dynamic *d, int i, bool drop)
+static void special_drop(Dynamic *d, int i, bool drop)
 {
     exec_cache_release(d->cache, d->at[i].entry, drop);
     d->at[i] = d->at[--d->n];
@@ -215,7 +215,7 @@ static void instance_drop(Dynamic *d, int i, bool drop)
 void capture_dynamic_free(Dynamic *d, bool drop)
 {
     if (!d) return;
-    while (d->n) instance_drop(d, d->n - 1, drop);
+    while (d->n) special_drop(d, d->n - 1, drop);
     base_mem_free(d->values);
     base_mem_free(d->guards.at);
     base_str_free(&d->text);
@@ -240,7 +240,7 @@ bool capture_dynamic_fits(Host *h, const Dynamic *d, const Shape *list)
 DynamicInfo capture_dynamic_info(const Dynamic *d)
 {
     DynamicInfo info = d->info;
-    info.instances = d->n;
+    info.specialisations = d->n;
     return info;
 }
 
@@ -251,7 +251,7 @@ static void make_room(Dynamic *d)
     if (d->n < MOST_INSTANCES) return;
     for (int i = 1; i < d->n; i++)
         if (d->at[i].used < d->at[oldest].used) oldest = i;
-    instance_drop(d, oldest, true);
+    special_drop(d, oldest, true);
 }
 
 static Graph *copy_of(const CacheRecipe *r) { return tensor_copy_whole(r->arg); }
@@ -264,9 +264,9 @@ static bool serves(const Dynamic *d, CacheEntry *e)
 }
 
 /* Among those held, the one used last is asked first. */
-static Instance *instance_find(Dynamic *d)
+static Special *special_find(Dynamic *d)
 {
-    Instance *found = NULL;
+    Special *found = NULL;
     for (int i = 0; i < d->n; i++)
         if (!found || d->at[i].used > found->used) found = &d->at[i];
     if (!found || serves(d, found->entry)) return found;
@@ -277,7 +277,7 @@ static Instance *instance_find(Dynamic *d)
 }
 
 /* The first program of the graph that serves the sizes, by number; compiled if there is none. */
-static Instance *instance_add(Host *h, Dynamic *d)
+static Special *special_add(Host *h, Dynamic *d)
 {
     CacheRecipe r = {.text = &d->text, .sizes = &d->sizes, .graph = copy_of, .arg = d->graph};
     CacheEntry *entry = tensor_cache_captured(h, &r);
@@ -288,7 +288,7 @@ static Instance *instance_add(Host *h, Dynamic *d)
     }
     if (!entry) return NULL;
     make_room(d);
-    d->at[d->n] = (Instance){.entry = entry};
+    d->at[d->n] = (Special){.entry = entry};
     return &d->at[d->n++];
 }
 
@@ -338,8 +338,8 @@ CacheEntry *capture_dynamic_entry(Host *h, Dynamic *d, Storage *const *in)
     base_mem_free(d->values);
     d->values = values;
     d->sizes = (SizeValues){values, count};
-    Instance *found = instance_find(d);
-    if (!found) found = instance_add(h, d);
+    Special *found = special_find(d);
+    if (!found) found = special_add(h, d);
     if (found) found->used = ++d->clock;
     return found ? found->entry : NULL;
 }
@@ -356,7 +356,7 @@ const SizeValues *capture_dynamic_sizes(const Dynamic *d) { return &d->sizes; }
 
 CacheEntry *capture_dynamic_latest(const Dynamic *d)
 {
-    const Instance *latest = d->n ? &d->at[0] : NULL;
+    const Special *latest = d->n ? &d->at[0] : NULL;
     for (int i = 1; i < d->n; i++)
         if (d->at[i].used > latest->used) latest = &d->at[i];
     return latest ? latest->entry : NULL;

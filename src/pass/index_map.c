@@ -1,14 +1,14 @@
-/* space.c: variables of an index space and the maps over them (see space.h).
+/* index_map.c: variables of an index space and the maps over them (see space.h).
  *
  * In:   movement nodes and reductions, from a kernel's roots down.
  * Out:  for each node the position it is read at, affine in the variables.
- * Holds: every map in SpaceMaps.made speaks of the current variables; a split rewrites all.
+ * Holds: every map in IndexMaps.made speaks of the current variables; a split rewrites all.
  * The rule of each movement op is a row of THROUGH.
  */
-#include "pass/space.h"
+#include "pass/index_map.h"
 #include <string.h>
 
-static IndexMap *new_map(SpaceMaps *m, int rank, int nguard)
+static IndexMap *new_map(IndexMaps *m, int rank, int nguard)
 {
     size_t dims = (size_t)rank * sizeof(Affine), guards = (size_t)nguard * sizeof(Guard);
     IndexMap *map = base_arena_zero(m->arena, 1, sizeof *map + dims + guards);
@@ -20,21 +20,21 @@ static IndexMap *new_map(SpaceMaps *m, int rank, int nguard)
     return map;
 }
 
-void pass_space_free(SpaceMaps *m) { vec_free(&m->made); }
+void pass_index_free(IndexMaps *m) { vec_free(&m->made); }
 
-bool pass_space_add(SpaceMaps *m, const Node *n, unsigned axes, bool reduced)
+bool pass_index_add(IndexMaps *m, const Node *n, unsigned axes, bool reduced)
 {
-    Space *s = &m->space;
+    LoopNest *s = &m->space;
     for (int i = 0; i < n->rank; i++) {
         if (!(axes >> i & 1) || n->dims[i] == 1) continue;
-        if (s->nvar == SPACE_MAX_VARS) return false;
+        if (s->nvar == LOOP_MAX_VARS) return false;
         s->extent[s->nvar] = ir_num_of(n->dims[i]);
         s->reduced[s->nvar++] = reduced;
     }
     return true;
 }
 
-int pass_space_identity(SpaceMaps *m, const Node *n, int first, IndexMap **out)
+int pass_index_identity(IndexMaps *m, const Node *n, int first, IndexMap **out)
 {
     *out = new_map(m, n->rank, 0);
     if (*out == NULL) return SGL_ENOMEM;
@@ -51,12 +51,12 @@ static void split_affine(Ctx *cx, Affine *a, int nvar, int v, Num inner)
     a->coef[v] = ir_num_mul(cx, a->coef[v], inner);
 }
 
-bool pass_space_split(SpaceMaps *m, int v, Num inner)
+bool pass_index_split(IndexMaps *m, int v, Num inner)
 {
-    Space *s = &m->space;
+    LoopNest *s = &m->space;
     Ctx *cx = s->sizes->cx;
     Num outer;
-    if (m->frozen || s->nvar == SPACE_MAX_VARS) return false;
+    if (m->frozen || s->nvar == LOOP_MAX_VARS) return false;
     if (!ir_num_quotient(cx, s->extent[v], inner, &outer)) return false;
     for (int i = 0; i < m->made.n; i++) {
         IndexMap *map = m->made.at[i];
@@ -81,7 +81,7 @@ static int sign_of(Ctx *cx, Num a)
 }
 
 /* Is a from 0 to below `size` for every point of the space? */
-static bool affine_inside(const Space *s, const Affine *a, Num size)
+static bool affine_inside(const LoopNest *s, const Affine *a, Num size)
 {
     Ctx *cx = s->sizes->cx;
     Num lo = a->base, hi = a->base;
@@ -100,14 +100,14 @@ static Affine affine_scaled(Ctx *cx, const Affine *a, Num by, Num plus)
 {
     Affine r;
     r.base = ir_num_add(cx, ir_num_mul(cx, a->base, by), plus);
-    for (int v = 0; v < SPACE_MAX_VARS; v++) r.coef[v] = ir_num_mul(cx, a->coef[v], by);
+    for (int v = 0; v < LOOP_MAX_VARS; v++) r.coef[v] = ir_num_mul(cx, a->coef[v], by);
     return r;
 }
 
 static void affine_add(Ctx *cx, Affine *to, const Affine *a, Num times)
 {
     to->base = ir_num_add(cx, to->base, ir_num_mul(cx, a->base, times));
-    for (int v = 0; v < SPACE_MAX_VARS; v++)
+    for (int v = 0; v < LOOP_MAX_VARS; v++)
         to->coef[v] = ir_num_add(cx, to->coef[v], ir_num_mul(cx, a->coef[v], times));
 }
 
@@ -159,9 +159,9 @@ static bool cut_digit(Ctx *cx, Num *rest, Num dim, Num *digit)
 enum { AGAIN = 2 };
 /* An affine position taken apart into one for each dim of a reshape, variable by variable. 0: it
  * cannot be; the group ends here. */
-static int to_digits(SpaceMaps *m, const Affine *at, int n, const Dim *dims, Affine *out)
+static int to_digits(IndexMaps *m, const Affine *at, int n, const Dim *dims, Affine *out)
 {
-    const Space *s = &m->space;
+    const LoopNest *s = &m->space;
     Ctx *cx = s->sizes->cx;
     memset(out, 0, (size_t)n * sizeof *out);
     if (n == 1) {
@@ -177,7 +177,7 @@ static int to_digits(SpaceMaps *m, const Affine *at, int n, const Dim *dims, Aff
             out[digit].coef[v] = c;
             break;
         case DIGIT_SPLIT:
-            return pass_space_split(m, v, c) ? AGAIN : 0;
+            return pass_index_split(m, v, c) ? AGAIN : 0;
         default:
             return 0;
         }
@@ -197,7 +197,7 @@ static Num next_dim(const Node *n, int *i) { return *i < n->rank ? ir_num_of(n->
 /* Moves i and j behind the shortest runs of dims of equal product. The sizes at hand say which run
  * to make longer; both nodes have equally many elements, so the runs that reach the ends are equal
  * in any case. */
-static void equal_runs(const Space *s, const Node *x, const Node *n, int *i, int *j)
+static void equal_runs(const LoopNest *s, const Node *x, const Node *n, int *i, int *j)
 {
     Ctx *cx = s->sizes->cx;
     Num pi = next_dim(x, i), pj = next_dim(n, j);
@@ -209,7 +209,7 @@ static void equal_runs(const Space *s, const Node *x, const Node *n, int *i, int
 }
 
 /* Cuts both lists of dims into runs of equal product; inside a run positions are row-major. */
-static int reshape_digits(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap *out)
+static int reshape_digits(IndexMaps *m, const Node *n, const IndexMap *at, IndexMap *out)
 {
     const Node *x = n->in[0];
     Ctx *cx = m->space.sizes->cx;
@@ -229,7 +229,7 @@ static int reshape_digits(SpaceMaps *m, const Node *n, const IndexMap *at, Index
     return 1;
 }
 
-static int through_reshape(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap *out)
+static int through_reshape(IndexMaps *m, const Node *n, const IndexMap *at, IndexMap *out)
 {
     int rc;
     while ((rc = reshape_digits(m, n, at, out)) == AGAIN)
@@ -237,7 +237,7 @@ static int through_reshape(SpaceMaps *m, const Node *n, const IndexMap *at, Inde
     return rc;
 }
 
-static int through_permute(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap *out)
+static int through_permute(IndexMaps *m, const Node *n, const IndexMap *at, IndexMap *out)
 {
     (void)m;
     int rank;
@@ -246,7 +246,7 @@ static int through_permute(SpaceMaps *m, const Node *n, const IndexMap *at, Inde
     return 1;
 }
 
-static int through_broadcast(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap *out)
+static int through_broadcast(IndexMaps *m, const Node *n, const IndexMap *at, IndexMap *out)
 {
     (void)m;
     for (int i = 0; i < n->rank; i++)
@@ -254,7 +254,7 @@ static int through_broadcast(SpaceMaps *m, const Node *n, const IndexMap *at, In
     return 1;
 }
 
-static int through_slice(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap *out)
+static int through_slice(IndexMaps *m, const Node *n, const IndexMap *at, IndexMap *out)
 {
     (void)m;
     int count;
@@ -264,7 +264,7 @@ static int through_slice(SpaceMaps *m, const Node *n, const IndexMap *at, IndexM
     return 1;
 }
 
-static int through_flip(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap *out)
+static int through_flip(IndexMaps *m, const Node *n, const IndexMap *at, IndexMap *out)
 {
     (void)m;
     int count;
@@ -277,7 +277,7 @@ static int through_flip(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMa
     return 1;
 }
 
-static int through_window(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap *out)
+static int through_window(IndexMaps *m, const Node *n, const IndexMap *at, IndexMap *out)
 {
     (void)m;
     int count, rank = n->in[0]->rank;
@@ -292,7 +292,7 @@ static int through_window(SpaceMaps *m, const Node *n, const IndexMap *at, Index
 }
 
 /* The guards of `out` beyond those of the node itself: kept only where they can fail. */
-static int through_pad(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap *out)
+static int through_pad(IndexMaps *m, const Node *n, const IndexMap *at, IndexMap *out)
 {
     int count;
     const int64_t *lo = ir_attr_list(n, 0, &count);
@@ -302,20 +302,20 @@ static int through_pad(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap
         out->dim[i] = at->dim[i];
         out->dim[i].base = ir_num_sub(cx, at->dim[i].base, ir_num_of(lo[i]));
         if (affine_inside(&m->space, &out->dim[i], size)) continue;
-        if (out->nguard == SPACE_MAX_GUARDS) return 0;
+        if (out->nguard == LOOP_MAX_GUARDS) return 0;
         out->guard[out->nguard++] = (Guard){out->dim[i], 0, size};
     }
     return 1;
 }
 
-static int through_barrier(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap *out)
+static int through_barrier(IndexMaps *m, const Node *n, const IndexMap *at, IndexMap *out)
 {
     (void)m;
     for (int i = 0; i < n->rank; i++) out->dim[i] = at->dim[i];
     return 1;
 }
 
-typedef int (*ThroughFn)(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap *out);
+typedef int (*ThroughFn)(IndexMaps *m, const Node *n, const IndexMap *at, IndexMap *out);
 static const ThroughFn THROUGH[OP_COUNT] = {
     [OP_reshape] = through_reshape,
     [OP_permute] = through_permute,
@@ -327,7 +327,7 @@ static const ThroughFn THROUGH[OP_COUNT] = {
     [OP_barrier] = through_barrier,
 };
 
-int pass_space_through(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap **out)
+int pass_index_through(IndexMaps *m, const Node *n, const IndexMap *at, IndexMap **out)
 {
     int room = at->nguard + (n->op == OP_pad ? n->rank : 0);
     IndexMap *map = new_map(m, n->in[0]->rank, room);
@@ -358,7 +358,7 @@ Num pass_reduce_length(const Node *n)
     return length;
 }
 
-static Affine reduced_position(const Space *s)
+static Affine reduced_position(const LoopNest *s)
 {
     Affine at = {0};
     Num stride = 1;
@@ -370,7 +370,7 @@ static Affine reduced_position(const Space *s)
     return at;
 }
 
-int pass_space_reduce(SpaceMaps *m, const Node *n, const IndexMap *at, IndexMap **out)
+int pass_index_reduce(IndexMaps *m, const Node *n, const IndexMap *at, IndexMap **out)
 {
     const Node *x = n->in[0];
     unsigned axes = pass_reduce_axes(n);

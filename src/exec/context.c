@@ -1,6 +1,6 @@
-/* slot.c: what exec/ keeps in a context, made when it is first needed.
+/* context.c: what exec/ keeps in a context, made when it is first needed.
  */
-#include "exec/slot.h"
+#include "exec/context.h"
 
 static void engine_free(Engine *e)
 {
@@ -13,16 +13,16 @@ static void engine_free(Engine *e)
 
 static void slot_free(void *at)
 {
-    ExecSlot *slot = at;
+    ExecContext *slot = at;
     for (int i = 0; i < BACKEND_COUNT; i++) engine_free(&slot->engine[i]);
     base_mem_free(slot->disk.folder);
     base_mem_free(slot);
 }
 
-ExecSlot *exec_slot(Ctx *cx)
+ExecContext *exec_context(Ctx *cx)
 {
     if (cx->slot[CTX_EXEC]) return cx->slot[CTX_EXEC];
-    ExecSlot *slot = base_mem_zero(1, sizeof *slot);
+    ExecContext *slot = base_mem_zero(1, sizeof *slot);
     if (!slot) {
         base_fail(cx, SGL_ENOMEM, "no memory for the state of the engine");
         return NULL;
@@ -36,7 +36,7 @@ ExecSlot *exec_slot(Ctx *cx)
 
 int exec_hooks_set(Ctx *cx, ExecHooks hooks)
 {
-    ExecSlot *slot = exec_slot(cx);
+    ExecContext *slot = exec_context(cx);
     if (!slot) return SGL_ENOMEM;
     slot->hooks = hooks;
     return SGL_OK;

@@ -183,7 +183,7 @@ local BAD = {
   { "a batch of state", 'graph\ninput %0 state "w" f32[2] batch 1\n', "'w' is state" },
   { "a batch twice", 'graph\ninput %0 arg "x" f32[2] batch 1 batch 1\n', "line 2" },
   { "a module without a path", 'graph\ncomposite @1 "a" in @0 module # a.lua:1\n',
-    "line 2, column 28" },
+    "line 2, column 31" },
   { "a module of a node", HEAD .. '%1 = exp(%0) : f32[2, 3] module "a"\n', "line 3" },
   { "a path without an end", 'graph\ncomposite @1 "a" in @0 module "b\n', "has no end" },
   { "a loss that is no scalar", HEAD .. "loss %0\n",

@@ -37,8 +37,8 @@ static void scan_f32(const Scan *s, const char *x, char *sum, int64_t n, int64_t
     double carry[SCAN_BLOCK];
     for (int64_t k = 0; k < n; k++) carry[k] = -0.0;
     for (int64_t i = 0; i < s->x.n; i++) {
-        const float *from = (const float *)(x + i * step);
-        float *to = (float *)(sum + i * step);
+        const float *from = (const void *)(x + i * step);
+        float *to = (void *)(sum + i * step);
         for (int64_t k = 0; k < n; k++) to[k] = (float)(carry[k] += from[k]);
     }
 }
@@ -49,8 +49,8 @@ static void scan_f64(const Scan *s, const char *x, char *sum, int64_t n, int64_t
     double carry[SCAN_BLOCK], lost[SCAN_BLOCK];
     for (int64_t k = 0; k < n; k++) carry[k] = lost[k] = -0.0;
     for (int64_t i = 0; i < s->x.n; i++) {
-        const double *from = (const double *)(x + i * step);
-        double *to = (double *)(sum + i * step);
+        const double *from = (const void *)(x + i * step);
+        double *to = (void *)(sum + i * step);
         for (int64_t k = 0; k < n; k++) {
             double a = carry[k], b = from[k], t = a + b;
             double rest = fabs(a) >= fabs(b) ? a - t + b : b - t + a;

@@ -6,7 +6,7 @@ double ir_ref_tree(const Node *n, int64_t size, double (*combine)(Dtype, double,
                    double (*leaf)(const void *arg, int64_t from, int64_t to), const void *arg)
 {
     const Blocks b = ir_blocks(n);
-    double waiting[IR_BLOCKS_LEVELS];
+    double waiting[IR_BLOCKS_LEVELS] = {0};
     BlockTree tree;
     int top = 0;
     ir_block_tree(b.n, &tree);

@@ -44,17 +44,8 @@ local function constant(name, doc, value)
   }, function(t, o) return core.full(t.shape, value, o.dtype or t.dtype) end)
 end
 
--- The least and the largest value of the integer dtypes that a constant may be out of.
+-- The least and the largest value of the integer dtypes that a draw may be out of.
 local RANGE = { u8 = { 0, 255 }, i32 = { -I32_MOST - 1, I32_MOST } }
-
--- Raises where an integer dtype has no such value: it would saturate.
-local function need_fits(op, value, dtype)
-  local range = RANGE[dtype]
-  if range and type(value) == "number" and not (value >= range[1] and value <= range[2]) then
-    core.raise("SGL_EARG", ("%s: %s does not fit into %s"):format(op, value, dtype),
-      ("it holds %d to %d"):format(range[1], range[2]))
-  end
-end
 
 constant("zeros", "Zeros.", 0)
 constant("ones", "Ones.", 1)
@@ -70,7 +61,6 @@ api.fn(root, "full", {
   returns = "tensor",
 }, function(size, value, o)
   local dtype = o.dtype or (type(value) == "boolean" and "bool" or "f32")
-  need_fits("full", value, dtype)
   return core.full(dims.sizes("full", { size }), value, dtype)
 end)
 
@@ -79,10 +69,7 @@ api.tensor("full_like", {
   args = { { "t", "tensor" }, { "value", "number|boolean", "of each element", input = true } },
   opts = { LIKE_DTYPE },
   returns = "tensor",
-}, function(t, value, o)
-  need_fits("full_like", value, o.dtype or t.dtype)
-  return core.full(t.shape, value, o.dtype or t.dtype)
-end)
+}, function(t, value, o) return core.full(t.shape, value, o.dtype or t.dtype) end)
 
 api.fn(root, "arange", {
   doc = "Numbers from start, below stop, by step. arange(n) counts from 0.",

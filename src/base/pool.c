@@ -2,9 +2,9 @@
  *
  * Protocol. A composite starts when the caller writes fn, arg, chunks and then stores `unclaimed`.
  * Whoever takes `unclaimed` from r to r - 1 owns chunk `chunks - r` and reads the other fields only
- * then: the composite cannot end before its chunk is finished, so they are stable, and a thread that
- * comes late simply helps with the composite of the day. `unfinished` falls by what a thread has
- * done when it finds nothing more to claim; at 0 the composite is over.
+ * then: the composite cannot end before its chunk is finished, so they are stable, and a thread
+ * that comes late simply helps with the composite of the day. `unfinished` falls by what a thread
+ * has done when it finds nothing more to claim; at 0 the composite is over.
  * Waiting. Both sides spin for a short time and then sleep: workers on `composite`, the caller on
  * `unfinished`. A sleeper announces itself before it looks at its word again and the waker changes
  * the word before it looks for sleepers, so no wake-up is lost.

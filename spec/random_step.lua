@@ -1,5 +1,5 @@
--- random_step.lua: random step functions as texts of Lua chunks: nested closures, tables, conditions
--- on plain values, loops, varargs, metatables; and steps of number arguments.
+-- random_step.lua: random step functions as texts of Lua chunks: nested closures, tables,
+-- conditions on plain values, loops, varargs, metatables; and steps of number arguments.
 --
 -- In:    the state of math.random.
 -- Out:   program(): a chunk (sgl, x) -> a step of x, and a list of functions, the CHANGES, that

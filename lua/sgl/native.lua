@@ -2,7 +2,7 @@
 --
 -- In:    nothing: the methods are there already and check their own arguments.
 -- Out:   registry rows (api.native), no code.
--- Holds: every method that C puts into these classes has a row; spec/house/docs_spec.lua counts them.
+-- Holds: every method that C puts into these has a row; spec/house/docs_spec.lua counts them.
 local api = require "sgl.api"
 
 api.native("Tensor", {

@@ -4,7 +4,8 @@
 -- In:    a state dict (names from 1 and name -> tensor), a module, or tables of such: names of
 --        nested tables are joined by dots. Numbers are stored as f64 scalars.
 -- Out:   a file written whole or not at all; a state dict that load_state_dict takes.
--- Holds: nothing of a table is left out; names keep their order. A missing file gives nil, message, code.
+-- Holds: nothing of a table is left out; names keep their order. A missing file gives nil,
+--        message, code.
 local api = require "sgl.api"
 local core = require "sgl.core"
 

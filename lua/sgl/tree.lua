@@ -2,7 +2,7 @@
 --
 -- In:    a value, and a Walk that says what is done with what is no table to go through.
 -- Out:   a plan of the value: { items = { { key, plan }, … }, meta } for a table; for the rest what
---        the walk's `leaf` returns. From a plan and what its leaves are now the value is made again.
+--        the walk's `leaf` returns. From a plan and what its leaves are now the value is made anew.
 -- Holds: keys are taken in an order of their own (positions, then names), so equal values have
 --        equal plans in every process.
 local api = require "sgl.api"
@@ -73,8 +73,8 @@ function tree.walk(methods)
   return setmetatable(methods, Walk)
 end
 
---- The value of a plan: `leaf(plan, arg)` gives those that are no tables. `made` has the tables that
---- are there already, by plan, and gets the others: a plan that comes twice is one table.
+--- The value of a plan: `leaf(plan, arg)` gives those that are no tables. `made` has the tables
+--- that are there already, by plan, and gets the others: a plan that comes twice is one table.
 function tree.build(plan, leaf, made, arg)
   if not plan.items then return leaf(plan, arg) end
   if made[plan] then return made[plan] end

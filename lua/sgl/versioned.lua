@@ -3,8 +3,8 @@
 -- In:    the fields, and further metamethods.
 -- Out:   an empty table that reads and writes them. A write that changes something moves the
 --        version that guards look at: a compiled step checks one number, not every field.
--- Holds: rawget, rawset and rawlen go to the fields (watch/raw.c); next finds nothing; its metatable
---        cannot be replaced.
+-- Holds: rawget, rawset and rawlen go to the fields (watch/raw.c); next finds nothing; its
+--        metatable cannot be replaced.
 local core = require "sgl.core"
 
 local versioned = {}

@@ -11,8 +11,8 @@ local HEAD = [[
 Written by `make docs` from `src/ir/op.def`; do not edit.
 
 A graph consists of these ops. Everything else (`nn.gelu`, `t:softmax`, …) is recorded as a
-composite: a named composite around them. *Types* are those of the inputs; an integer given to a float
-op is converted to f32 first. *Gradient* says whether one flows. *Domain* is how the generated specs
+composite: a named group of them. *Types* are those of the inputs; an integer given to a float op
+is converted to f32 first. *Gradient* says whether one flows. *Domain* is how the generated specs
 sample the inputs. *ONNX* is the op of the same meaning, where there is one.
 ]]
 

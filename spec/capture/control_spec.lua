@@ -581,8 +581,8 @@ describe("sgl.loop", function()
     end, { effects = "once" })
     local e = error_of(step, sgl.ones(1e5))
     assert.are.equal("SGL_ENOMEM", e.code)
-    local low, high = e.hint:match "loop at spec/capture/control_spec.lua:(%d+) keeps each of", line + 1
-    assert.is_true(tonumber(low) >= line and tonumber(low) <= high, e.hint)
+    local low = e.hint:match "loop at spec/capture/control_spec.lua:(%d+) keeps each of"
+    assert.is_true(tonumber(low) >= line and tonumber(low) <= line + 1, e.hint)
     assert.matches("`max` = 2147483647 steps: give a smaller max", e.hint)
   end)
 

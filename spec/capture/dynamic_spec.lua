@@ -282,14 +282,15 @@ describe("sizes that a static program treats in different ways", function()
   local function total(x) return x:sum(), (x * x):mean(), (x - x:mean()):exp():sum() end
 
   it("share a program with those that are treated alike", function()
-    local f = check({ sgl.spec { sgl.dim "long" } }, vectors(3, 31, 32, 40, 4096, 5000, 2, 20000, 1),
-      total)
+    local f = check({ sgl.spec { sgl.dim "long" } },
+      vectors(3, 31, 32, 40, 4096, 5000, 2, 20000, 1), total)
     assert.are.equal(1, f:info().captures)
     assert.are.equal(2, f:info().specialisations)
   end)
 
   it("are one program where the range leaves nothing open", function()
-    local f = check({ sgl.spec { sgl.dim("short", { max = 4096 }) } }, vectors(3, 33, 4096, 1), total)
+    local f = check({ sgl.spec { sgl.dim("short", { max = 4096 }) } },
+      vectors(3, 33, 4096, 1), total)
     assert.are.equal(1, f:info().specialisations)
   end)
 

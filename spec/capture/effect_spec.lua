@@ -224,7 +224,7 @@ effect %5 "comm"
     assert.are.same({ { "a1", "a2" }, { "b1", "b2" } }, { a, b })
   end)
 
-  it("are kept by passes, told apart by the hash, and the host's has no name in the text", function()
+  it("are kept by passes and told apart by the hash; the host's has no name in the text", function()
     local g = core.parse(TEXT)
     assert.are.equal(TEXT, g:text())
     local after = g:pass("simplify"):text()

@@ -32,8 +32,8 @@ end
 describe("the name of state", function()
   it("is that of the model, and of the optimizer behind its own", function()
     assert.are.same({ "1.weight", "1.bias", "3.weight", "3.bias", "opt.steps",
-      "opt.m.1.weight", "opt.v.1.weight", "opt.lr.1", "opt.m.1.bias", "opt.v.1.bias", "opt.m.3.weight",
-      "opt.v.3.weight", "opt.m.3.bias", "opt.v.3.bias" }, in_graph(training()))
+      "opt.m.1.weight", "opt.v.1.weight", "opt.lr.1", "opt.m.1.bias", "opt.v.1.bias",
+      "opt.m.3.weight", "opt.v.3.weight", "opt.m.3.bias", "opt.v.3.bias" }, in_graph(training()))
   end)
 
   it("is the same where the model is an argument", function()

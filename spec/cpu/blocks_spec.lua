@@ -1,6 +1,6 @@
--- blocks_spec.lua: float reductions in blocks. Each block is reduced like a whole dim of the longest
--- block's length, padded with what is neutral; their results meet in a tree of halves. So the blocks
--- may be spread over any number of ranks.
+-- blocks_spec.lua: float reductions in blocks. Each block is reduced like a whole dim of the
+-- longest block's length, padded with what is neutral; their results meet in a tree of halves. So
+-- the blocks may be spread over any number of ranks.
 
 local sgl = require "sgl"
 local core = require "sgl.core"
@@ -118,7 +118,8 @@ describe("a reduction in blocks", function()
   end)
 
   it("has the same bits however many ranks hold its blocks", function()
-    for _, s in ipairs { { 10, 8, 10 }, { 3, 8, 3 }, { 120, 8, 10 }, { 96, 8, 3 }, { 784, 8, 49 } } do
+    for _, s in ipairs { { 10, 8, 10 }, { 3, 8, 3 }, { 120, 8, 10 }, { 96, 8, 3 },
+      { 784, 8, 49 } } do
       for _, op in ipairs { "sum", "prod", "dot" } do
         local case = { op = op, size = s[1], blocks = s[2], units = s[3], other = 6, columns = 9,
                        dim = 1, dtype = "f32" }
@@ -238,7 +239,8 @@ describe("scatter_add in blocks", function()
   end
 
   it("is the tree of what each block of the index adds, and x", function()
-    for _, s in ipairs { { 24, 5, 3 }, { 10, 7, 70 }, { 3, 4, 2 }, { 800, 50, 130 }, { 64, 1, 1 } } do
+    for _, s in ipairs { { 24, 5, 3 }, { 10, 7, 70 }, { 3, 4, 2 }, { 800, 50, 130 },
+      { 64, 1, 1 } } do
       local n, rows, inner = table.unpack(s)
       for _, units in ipairs { n, 1, n % 8 == 0 and 8 or n } do
         local x = sample("real", 1, { rows, inner }, "f32"):realize()

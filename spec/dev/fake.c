@@ -95,7 +95,7 @@ static void give_free(Device *d, void *at)
     fake_watch_touch(0, at, b->bytes, true, "free");
     b->dying = true;
     FakeOp *op = op_new(d, run_free, at, NULL, 0);
-    op->composite = 0; /* whichever branch happens */
+    op->region = 0; /* whichever branch happens */
     if (!plants(FAKE_EARLY_FREE)) fake_queue_give(0, op);
     else run_free(op);
 }

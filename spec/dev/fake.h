@@ -85,7 +85,7 @@ typedef struct FakeOp FakeOp;
 struct FakeOp {
     int (*run)(FakeOp *op);  /* NULL: a record or a wait */
     FakeOp *next;
-    int composite;              /* it is left out unless that one is taken; 0: it is not */
+    int region;              /* it is left out unless that one is taken; 0: it is not */
     int event;               /* of a record or a wait */
     uint64_t version;        /* of it */
     bool wait;
@@ -100,7 +100,7 @@ struct FakeOp {
 };
 FakeOp *fake_op(size_t extra, int (*run)(FakeOp *op));
 /* What is given from now on happens only if the bool at `taken` is `when`, and what encloses it
- * happens; then the i32 at `count`, unless NULL, goes up. Returns the composite before. */
+ * happens; then the i32 at `count`, unless NULL, goes up. Returns the region before. */
 int fake_region_begin(Device *d, const void *taken, bool when, void *count);
 void fake_region_end(int before);
 void fake_queue_give(int stream, FakeOp *op);

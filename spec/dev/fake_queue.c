@@ -14,8 +14,8 @@ static struct {
 } queue[FAKE_STREAMS];
 static uint64_t given[EVENTS], done[EVENTS]; /* records of an event */
 static uint64_t seed;
-static VEC(bool) happens; /* by composite: is it taken? known when its decision has run */
-static int composite;        /* that of what is given now */
+static VEC(bool) happens; /* by region: is it taken? known when its decision has run */
+static int region;        /* that of what is given now */
 static Err failure;       /* the first of a step, until somebody waits for it */
 
 static unsigned chance(unsigned n)
@@ -30,11 +30,11 @@ FakeOp *fake_op(size_t extra, int (*run)(FakeOp *op))
     FakeOp *op = base_mem_zero(1, sizeof *op + extra);
     if (!op) return NULL;
     op->run = run;
-    op->composite = composite;
+    op->region = region;
     return op;
 }
 
-/* The op's composite is that which encloses it; `step` is the new one. */
+/* The op's region is that which encloses it; `step` is the new one. */
 static int decide(FakeOp *op)
 {
     fake_block_open(fake_block_at(op->from));
@@ -48,7 +48,7 @@ static int decide(FakeOp *op)
 
 int fake_region_begin(Device *d, const void *taken, bool when, void *count)
 {
-    int before = composite;
+    int before = region;
     if ((!happens.n && !vec_push(&happens, true)) || !vec_push(&happens, false)) abort();
     FakeOp *op = fake_op(0, decide);
     if (!op) abort();
@@ -60,12 +60,12 @@ int fake_region_begin(Device *d, const void *taken, bool when, void *count)
     fake_watch_begin(0);
     fake_watch_touch(0, taken, 1, false, "decision");
     if (count) fake_watch_touch(0, count, sizeof(int32_t), true, "count");
-    composite = happens.n - 1;
+    region = happens.n - 1;
     fake_queue_give(0, op);
     return before;
 }
 
-void fake_region_end(int before) { composite = before; }
+void fake_region_end(int before) { region = before; }
 
 static bool can_go(const FakeOp *op)
 {
@@ -87,7 +87,7 @@ static void run_first(int stream)
     FakeOp *op = queue[stream].first;
     queue[stream].first = op->next;
     if (!op->next) queue[stream].last = NULL;
-    if (op->run && (!op->composite || happens.at[op->composite])) run(op);
+    if (op->run && (!op->region || happens.at[op->region])) run(op);
     else if (!op->wait) done[op->event] = op->version;
     base_mem_free(op);
 }

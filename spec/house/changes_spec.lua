@@ -1,6 +1,6 @@
 -- changes_spec.lua: who knows C and Lua but not sgl finds the file for a change from the folder
--- list and docs/internals.md alone: what follows are 25 changes and where each begins. The paths must be
--- there, and the tour, or a room's line in src/rooms, must lead to each.
+-- list and docs/internals.md alone: what follows are 25 changes and where each begins. The paths
+-- must be there, and the tour, or a room's line in src/rooms, must lead to each.
 
 local support = require "spec.support"
 

@@ -33,7 +33,8 @@ describe("a cell", function()
   end)
 
   it("ends at CR LF as at LF, with or without blanks and a byte order mark", function()
-    assert.are.same({ { 1.0, 2.0 }, { 3.0, 4.0 } }, features("\xEF\xBB\xBF 1 ,\t2\r\n3,\"4\"\r\n\r\n"))
+    assert.are.same({ { 1.0, 2.0 }, { 3.0, 4.0 } },
+      features("\xEF\xBB\xBF 1 ,\t2\r\n3,\"4\"\r\n\r\n"))
     assert.are.same({ { 1.0, 2.0 } }, features("1\t2\r", { separator = "\t" }))
   end)
 
@@ -78,7 +79,8 @@ describe("numbers", function()
     local ds = read("9007199254740993,-5\n", { dtype = "i64" })
     assert.are.same({ { 9007199254740993, -5 } }, ds.tensors[1]:tolist())
     assert.matches(":1:1: no value of i32: '1.5'", message("1.5\n", { dtype = "i32" }))
-    assert.matches(":2:1: no value of i32: '3000000000'", message("1\n3000000000\n", { dtype = "i32" }))
+    assert.matches(":2:1: no value of i32: '3000000000'",
+      message("1\n3000000000\n", { dtype = "i32" }))
     assert.matches("out of the range of u8", message("256\n", { dtype = "u8" }))
     assert.matches("scale needs a float", message("4\n", { dtype = "u8", scale = 0.5 }))
   end)
@@ -101,7 +103,7 @@ describe("labels", function()
     assert.matches("holds 0.5 in row 2, no class", message("0,1\n0,0.5\n", { label = -1 }))
   end)
 
-  it("of text are numbered by their bytes, whatever the order of rows, and stay in parts", function()
+  it("of text are numbered by their bytes whatever the order of rows, and stay in parts", function()
     local ds = read("x,kind\n1,b\n2,a\n3,b\n4,c\n", { label = "kind" })
     assert.are.same({ "a", "b", "c" }, ds.classes)
     assert.are.same({ 1, 0, 1, 2 }, ds.tensors[2]:tolist())

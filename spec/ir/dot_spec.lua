@@ -1,5 +1,5 @@
--- dot_spec.lua: products with several free dims on the left and several inner dims: the bits and the
--- gradients of the flattened product, with no reshape recorded.
+-- dot_spec.lua: products with several free dims on the left and several inner dims: the bits and
+-- the gradients of the flattened product, with no reshape recorded.
 
 local sgl = require "sgl"
 local core = require "sgl.core"
@@ -113,6 +113,7 @@ output %2 ""
       message(a, sgl.ones(2, 5, 7, 4), { inner = 2 }))
     assert.matches("batch dimensions differ.*dim 1: 2 against 3",
       message(a, sgl.ones(3, 5, 6, 4), { inner = 2 }))
-    assert.matches("numbers of dims differ.*2 against 3", message(sgl.ones(3, 5), sgl.ones(2, 5, 4)))
+    assert.matches("numbers of dims differ.*2 against 3",
+      message(sgl.ones(3, 5), sgl.ones(2, 5, 4)))
   end)
 end)

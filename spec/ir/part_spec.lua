@@ -51,13 +51,14 @@ describe("rand with global dims and a start", function()
   end)
 
   it("takes a start that a run decides", function()
-    local part = core.parse [[graph
+    local form = [[graph
 dim first 10 30 10
-input %0 arg "state" i64[2]
-input %1 arg "x" f32[first]
-%2 = rand(%0) {draw=3, word=1, dims=[10, 9, 13], global=[40, 9, 13], start=[first, 0, 0]} : f32[10, 9, 13]
-output %2 ""
+input %%0 arg "state" i64[2]
+input %%1 arg "x" f32[first]
+%%2 = rand(%%0) {draw=3, word=1, dims=[%s], global=[40, 9, 13], start=[first, 0, 0]} : f32[%s]
+output %%2 ""
 ]]
+    local part = core.parse(form:format("10, 9, 13", "10, 9, 13"))
     for _, first in ipairs { 10, 20, 30 } do
       local got = part:bind({ first = first }):run({ STATE, sgl.zeros(first) })[1]
       assert.equal(slice(whole, { first, 0, 0 }, { first + 10, 9, 13 }):bytes(), got:bytes())

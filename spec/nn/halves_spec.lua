@@ -1,6 +1,6 @@
 -- halves_spec.lua: composites of f16 and bf16 against the same in f64 on the same numbers, up to
--- half the range: within 2 ulp of the rounded result, or what f32 loses of the largest operand where
--- results cancel (1 + erf, log of nearly 1). Nothing inside overflows.
+-- half the range: within 2 ulp of the rounded result, or what f32 loses of the largest operand
+-- where results cancel (1 + erf, log of nearly 1). Nothing inside overflows.
 
 local sgl = require "sgl"
 local nn, F = sgl.nn, sgl.nn.functional

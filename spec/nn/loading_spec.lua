@@ -1,5 +1,5 @@
--- loading_spec.lua: state dicts from files and from elsewhere: nothing is dropped, nothing is loaded
--- into the wrong place.
+-- loading_spec.lua: state dicts from files and from elsewhere: nothing is dropped, nothing is
+-- loaded into the wrong place.
 
 local sgl = require "sgl"
 local support = require "spec.support"

@@ -1,4 +1,4 @@
--- long_runs_spec.lua: loops outside sgl.compile go on for ever: each step runs what is new in it, by
+-- long_runs_spec.lua: loops outside sgl.compile go on for ever: each step runs what is new in it by
 -- programs that were met before, whatever is kept, read or never read. bench/loops.lua times them.
 
 local sgl = require "sgl"

@@ -211,7 +211,7 @@ local function line_of(fn) return debug.getinfo(fn, "S").linedefined end
 
 -- The file's lines, to name the rows.
 local lines = {}
-for text in io.lines(support.root .. "spec/watch/capture_rows_spec.lua") do lines[#lines + 1] = text end
+for s in io.lines(support.root .. "spec/watch/capture_rows_spec.lua") do lines[#lines + 1] = s end
 
 local n = sgl.dim("n", { min = 3, max = 9 })
 

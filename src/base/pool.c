@@ -1,11 +1,11 @@
 /* pool.c: fork and join over chunks.
  *
- * Protocol. A composite starts when the caller writes fn, arg, chunks and then stores `unclaimed`.
+ * Protocol. A region starts when the caller writes fn, arg, chunks and then stores `unclaimed`.
  * Whoever takes `unclaimed` from r to r - 1 owns chunk `chunks - r` and reads the other fields only
- * then: the composite cannot end before its chunk is finished, so they are stable, and a thread that
- * comes late simply helps with the composite of the day. `unfinished` falls by what a thread has
- * done when it finds nothing more to claim; at 0 the composite is over.
- * Waiting. Both sides spin for a short time and then sleep: workers on `composite`, the caller on
+ * then: the region cannot end before its chunk is finished, so they are stable, and a thread
+ * that comes late simply helps with the region of the day. `unfinished` falls by what a thread
+ * has done when it finds nothing more to claim; at 0 the region is over.
+ * Waiting. Both sides spin for a short time and then sleep: workers on `region`, the caller on
  * `unfinished`. A sleeper announces itself before it looks at its word again and the waker changes
  * the word before it looks for sleepers, so no wake-up is lost.
  * Holds: base_pool_run returns after every chunk ran exactly once and its writes are visible.
@@ -47,7 +47,7 @@ struct Pool {
     _Alignas(LINE) _Atomic int unclaimed;
     _Alignas(LINE) _Atomic int unfinished;
     _Atomic int caller_sleeps;
-    _Alignas(LINE) _Atomic int composite; /* number of the newest composite; what workers watch */
+    _Alignas(LINE) _Atomic int region; /* number of the newest region; what workers watch */
     _Atomic int asleep;
     _Atomic bool ends;
 };
@@ -128,7 +128,7 @@ static void work(Pool *p, int number)
     if (last && number != 0 && atomic_load(&p->caller_sleeps)) word_wake(p, &p->unfinished, 1);
 }
 
-/* A worker spins for a short while before it sleeps, because the next composite of a program mostly
+/* A worker spins for a short while before it sleeps, because the next region of a program mostly
  * comes at once. */
 static void *worker_main(void *arg)
 {
@@ -136,12 +136,12 @@ static void *worker_main(void *arg)
     Pool *p = self->pool;
     int seen = 0;
     while (!atomic_load(&p->ends)) {
-        if (!spin_until_changed(p, &p->composite, seen)) {
+        if (!spin_until_changed(p, &p->region, seen)) {
             atomic_fetch_add(&p->asleep, 1);
-            if (atomic_load(&p->composite) == seen) word_sleep(p, &p->composite, seen);
+            if (atomic_load(&p->region) == seen) word_sleep(p, &p->region, seen);
             atomic_fetch_sub(&p->asleep, 1);
         }
-        seen = atomic_load_explicit(&p->composite, memory_order_acquire);
+        seen = atomic_load_explicit(&p->region, memory_order_acquire);
         work(p, self->number);
     }
     return NULL;
@@ -149,8 +149,8 @@ static void *worker_main(void *arg)
 
 static void announce(Pool *p, int helpers)
 {
-    atomic_fetch_add(&p->composite, 1);
-    if (atomic_load(&p->asleep) > 0) word_wake(p, &p->composite, helpers);
+    atomic_fetch_add(&p->region, 1);
+    if (atomic_load(&p->asleep) > 0) word_wake(p, &p->region, helpers);
 }
 
 static void wait_for_end(Pool *p)

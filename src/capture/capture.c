@@ -172,7 +172,8 @@ static void settle(lua_State *L)
 }
 
 /* The inputs of state get the names, and composites the paths of modules, that the function at
- * CALLED gives for the lists of tensors and of calls. The hook is off: that is no part of the step. */
+ * CALLED gives for the lists of tensors and of calls. The hook is off: that is no part of
+ * the step. */
 static void name_states(lua_State *L, Host *h, const Capture *c)
 {
     if (lua_isnil(L, CALLED)) return;

@@ -21,7 +21,7 @@ const Graph *capture_dynamic_graph(const Dynamic *d);
 CacheEntry *capture_dynamic_entry(Host *h, Dynamic *d, Storage *const *in);
 /* Makes the program, which serves them, fit the sizes of the last inputs. */
 int capture_dynamic_bind(Dynamic *d, Program *p);
-CacheEntry *capture_dynamic_latest(const Dynamic *d);     /* the one that ran last; NULL: none did */
+CacheEntry *capture_dynamic_latest(const Dynamic *d);      /* the one that ran last; NULL: none */
 const SizeValues *capture_dynamic_sizes(const Dynamic *d); /* those of the last inputs */
 /* Values of the symbols, by number (0: not among the inputs), from the sizes in `list`: one Shape
  * for each input. Scratch that the caller frees; NULL with the error set. */

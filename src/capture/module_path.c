@@ -33,8 +33,8 @@ static int in_call(lua_State *L, Host *h, Graph *g, lua_Integer number)
 }
 
 /* core.module() -> the number of the call that the capture is in, 0: none. It is now in a call of
- * the module that is the caller's first local variable: a table among the arguments would be watched
- * as read by the step. core.module(number): back in that. Nothing outside a capture. */
+ * the module that is the caller's first local variable: a table among the arguments would be
+ * watched as read by the step. core.module(number): back in that. Nothing outside a capture. */
 static int module(lua_State *L)
 {
     Host *h = bind_of(L);

@@ -9,7 +9,7 @@
 #include "ir/numerics.h"
 
 enum { GEMM_COLUMNS = 2048, GEMM_MOST_ROWS = 168, GEMM_MOST_PANEL = 32 };
-/* Where results of blocks wait in memory: the floats of one such result, and most of its columns. */
+/* Where results of blocks wait in memory: floats of one such result, and most of its columns. */
 enum { GEMM_PLANE = 4 * GEMM_MOST_ROWS * 512, GEMM_PLANE_COLUMNS = 1024 };
 
 /* gemm_isa.c, for each instruction set; `work` is room for packed panels. */

@@ -144,7 +144,8 @@ ARG_TYPE(u8, uint8_t, 0, UINT8_MAX)
 #undef ARG
 
 /* clang-format off */
-#define FOLD(acc, name) {acc, init_##name, lanes_##name, fold_##name, row_##name, column_##name, rows_##name}
+#define FOLD(acc, name)                                                                            \
+    {acc, init_##name, lanes_##name, fold_##name, row_##name, column_##name, rows_##name}
 #define FOLDS(op, acc_u8)                                                                          \
     {FOLD(REG_f32, op##_f32), FOLD(REG_f64, op##_f64), FOLD(REG_i32, op##_i32),                    \
      FOLD(REG_i64, op##_i64), FOLD(acc_u8, op##_u8)}

@@ -97,7 +97,7 @@ struct TilePlan {
     int64_t blocks;                       /* LONG: of a row; COL: of the outer points */
     int64_t pieces;                       /* COL: tiles that cover the lanes; LONG: chunks a row */
     int levels;                           /* COL: times that results of blocks form new blocks */
-    int depth;                            /* COL: results of leaves that wait at most, 0: one leaf */
+    int depth;                            /* COL: most results of leaves that wait, 0: one leaf */
     bool streams;                         /* too much data for caches: loads prefetch */
     bool split;                           /* results are partial: cpu_tile_finish goes on */
     TileCodeList pre, post;

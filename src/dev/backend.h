@@ -71,8 +71,8 @@ struct Backend {
     /* Once a program, after lowering: compile kernels; *state is the backend's. NULL: nothing is
      * prepared. */
     int (*prepare)(Device *d, const StepVec *steps, void **state);
-    /* The numbers in those steps that `moved` marks, and in their kernels, are others; the device is
-     * idle. NULL: release, and prepare again. */
+    /* The numbers in those steps that `moved` marks, and in their kernels, are others; the device
+     * is idle. NULL: release, and prepare again. */
     int (*resize)(Device *d, const StepVec *steps, const uint8_t *moved, void *state);
     void (*release)(void *state);    /* the device is idle; NULL: there is nothing to free */
     /* The bytes that steps of the next run need beside the buffers; SIZE_MAX with the context's

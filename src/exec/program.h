@@ -56,12 +56,12 @@ const Graph *exec_program_graph(const Program *p);        /* after simplify; bor
  * beside the one it runs. */
 Graph *exec_program_take_source(Program *p);
 
-/* Runs. in[i] is the storage of graph input i: same dtype, and dims for the sizes at hand, else SGL_ESHAPE/EDTYPE naming
- * the input. State inputs that the graph assigns are updated in place (the caller made them
- * unshared). out[k] becomes a new reference for output k. On an error (an index out of range, an
- * interrupt) its text ends with the user's position, state assigned by finished steps may have
- * changed, and no output is returned. An interrupt that was reported is over: the flag of the
- * context is cleared. */
+/* Runs. in[i] is the storage of graph input i: same dtype, and dims for the sizes at hand, else
+ * SGL_ESHAPE/EDTYPE naming the input. State inputs that the graph assigns are updated in place (the
+ * caller made them unshared). out[k] becomes a new reference for output k. On an error (an index
+ * out of range, an interrupt) its text ends with the user's position, state assigned by finished
+ * steps may have changed, and no output is returned. An interrupt that was reported is over: the
+ * flag of the context is cleared. */
 int exec_run(Program *p, Storage *const *in, Storage **out);
 
 /* For people, by stage: "fused" the groups, "plan" the buffers, "kernels" the steps in full, "c" a

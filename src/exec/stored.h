@@ -1,5 +1,5 @@
-/* stored.h: what the passes over the graph gave, kept on disk, so that the next process does without
- * them.
+/* stored.h: what the passes over the graph gave, kept on disk, so that the next process does
+ * without them.
  *
  * Holds: a program made from an entry has the bits of one that was compiled: the entry has the
  *        graph after the last pass that changes it, and a digest of what the later passes made of

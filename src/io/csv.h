@@ -44,8 +44,9 @@ void io_csv_close(CsvTable *t);
 /* What stands for a missing cell; without one it is an error. */
 typedef struct CsvFill { bool given; double value; } CsvFill;
 
-/* The n columns (from 0) as numbers: `to` is [records, n] in f32, f64, i32 or i64. SGL_EFORMAT names
- * the place of a cell that is text, or missing, or not whole or out of range in an integer dtype. */
+/* The n columns (from 0) as numbers: `to` is [records, n] in f32, f64, i32 or i64. SGL_EFORMAT
+ * names the place of a cell that is text, or missing, or not whole or out of range in an integer
+ * dtype. */
 int io_csv_numbers(const CsvTable *t, const int *columns, int n, Dtype dtype, CsvFill fill,
                    void *to, Err *e);
 

@@ -5,8 +5,8 @@
  * Out:  where blocks begin, how long the longest is, in which order their results meet.
  * Holds: each block is reduced as a whole dim of the longest block's length would be, what it lacks
  *        being neutral: -0 for sums and products of matrices, 1 for products. Their results meet in
- *        a tree: of the blocks [lo, hi) the halves cut at (lo + hi) / 2, rounded down. Whoever holds
- *        the blocks of a subtree can compute it; so who computes which never changes a bit.
+ *        a tree: of the blocks [lo, hi) the halves cut at (lo + hi) / 2, rounded down. Whoever
+ *        holds the blocks of a subtree can compute it; so who computes which never changes a bit.
  */
 #ifndef SGL_IR_BLOCKS_H
 #define SGL_IR_BLOCKS_H

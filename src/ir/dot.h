@@ -1,8 +1,8 @@
 /* dot.h: which dims of a product are what.
  *
- * a[batch…, free…, inner…] · b[batch…, inner…, n] gives [batch…, free…, n]. Each group is one dim to
- * the product, row-major: a batch of sequences times one matrix is a single larger product, and a
- * weight's gradient sums over all free dims.
+ * a[batch…, free…, inner…] · b[batch…, inner…, n] gives [batch…, free…, n]. Each group is one dim
+ * to the product, row-major: a batch of sequences times one matrix is a single larger product, and
+ * a weight's gradient sums over all free dims.
  */
 #ifndef SGL_IR_DOT_H
 #define SGL_IR_DOT_H

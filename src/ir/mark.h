@@ -19,7 +19,7 @@ int ir_mark_loss(Graph *g, Node *loss);                /* once or several times 
 int ir_mark_grad(Graph *g, Node *value, Node *of);
 /* The path given to new composites, interned; NULL or "": none. */
 int ir_mark_module(Graph *g, const char *path);
-int ir_composite_module(Graph *g, uint32_t composite, const char *path);    /* of one that is there */
+int ir_composite_module(Graph *g, uint32_t composite, const char *path);  /* of one that is there */
 /* Those of `from` whose nodes were made, by id. */
 int ir_marks_carry(Graph *to, const Graph *from, Node *const *made);
 bool ir_marks_hold(const Graph *g);                    /* the rule of the verifier */

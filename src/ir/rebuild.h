@@ -1,11 +1,11 @@
 /* rebuild.h: the one graph rewriter: a graph made anew from another, node by node.
  *
- * Whoever rewrites says which nodes and composites stay and what takes the place of a node; what all
- * would do alike stands in rebuild.c: inputs, composites, sources, origins, blocks of control nodes,
- * outputs, assigns, effects. What a graph carries beyond these is carried over there too, once.
+ * Whoever rewrites says which nodes and composites stay and what takes the place of a node; what
+ * all would do alike stands in rebuild.c: inputs, composites, sources, origins, blocks of control
+ * nodes, outputs, assigns, effects. What a graph carries beyond these is carried there too, once.
  * Holds: `from` is never changed; nodes are met in the order of ids (in a whole graph inputs
- *        first), so what a node reads is made before it, and inputs, outputs, assigns and composites
- *        keep their order.
+ *        first), so what a node reads is made before it, and inputs, outputs, assigns and
+ *        composites keep their order.
  */
 #ifndef SGL_IR_REBUILD_H
 #define SGL_IR_REBUILD_H
@@ -26,8 +26,8 @@ struct Rebuild {
     const Graph *from;
     Graph *to;               /* new and empty, or a graph that nodes are added to */
     const uint8_t *nodes;    /* by old id: is it made? with it all its inputs; NULL: all are */
-    const uint8_t *composites;  /* by old number: does it stay? else its nodes go to the composite around
-                                it; NULL: all stay */
+    const uint8_t *composites;  /* by old number: does it stay? else its nodes go to the composite
+                                around it; NULL: all stay */
     Remake remake;           /* NULL: ir_rebuild_same */
     RebuildOrigin origin;
     void *arg;               /* for remake */
@@ -35,8 +35,8 @@ struct Rebuild {
     uint32_t *composite;        /* by old number: the new one */
 };
 
-/* Makes the nodes and composites. `made` and `composite` are there afterwards, on an error too: filled
- * in, or NULL. The caller ends them with ir_rebuild_end. */
+/* Makes the nodes and composites. `made` and `composite` are there afterwards, on an error too:
+ * filled in, or NULL. The caller ends them with ir_rebuild_end. */
 int ir_rebuild_nodes(Rebuild *rb);
 void ir_rebuild_end(Rebuild *rb);
 /* The whole graph, outputs, assigns and effects too; it takes `to`, which may be NULL when there

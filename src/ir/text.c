@@ -222,7 +222,7 @@ static void put_marks(const Printer *p)
     }
 }
 
-/* What refers to nodes that are all there by now: calls of composites, outputs, assigns, effects. */
+/* What refers to nodes that are all there now: calls of composites, outputs, assigns, effects. */
 static void put_ends(const Printer *p)
 {
     const Graph *g = p->g;

@@ -137,8 +137,8 @@ static int sample(lua_State *L)
     return 1;
 }
 
-/* core.value(text, dtype, inputs): the value of a row as C, a line for each micro-op. The text is an
- * op's name or, over that many inputs, an expression as in a row. */
+/* core.value(text, dtype, inputs): the value of a row as C, a line for each micro-op. The text is
+ * an op's name or, over that many inputs, an expression as in a row. */
 static int value(lua_State *L)
 {
     Host *h = bind_of(L);

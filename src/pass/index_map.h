@@ -1,5 +1,5 @@
-/* index_map.h: index maps: at which element each node of a group is read, as affine functions of the
- * kernel's loop variables. `fuse` asks here whether a node can join; `lower` gets its maps here.
+/* index_map.h: index maps: at which element each node of a group is read, as affine functions of
+ * the kernel's loop variables. `fuse` asks whether a node can join; `lower` gets its maps here.
  *
  * In:   a set of nodes that shall become one kernel, and where the loops start (a root's dims).
  * Out:  loop variables with extents, and for each node one affine expression per dim.

@@ -129,8 +129,8 @@ static int realize(lua_State *L)
     return 0;
 }
 
-/* core.half(list, n) -> nil where none of the n values is a tensor of f16 or bf16; else the dtype of
- * what a composite of them gives: theirs where all floats among them have it, else "f32". */
+/* core.half(list, n) -> nil where none of the n values is a tensor of f16 or bf16; else the dtype
+ * of what a composite of them gives: theirs where all floats among them have it, else "f32". */
 static int half(lua_State *L)
 {
     Host *h = bind_of(L);

@@ -1,8 +1,8 @@
 /* cache.c: the cache as captured functions use it, and as Lua sees it.
  *
  * Holds: the key of a program is all that it depends on: the graph's text, the positions that
- *        messages name, its number among those of the graph, the settings that matter. So equal keys are one
- *        program.
+ *        messages name, its number among those of the graph, the settings that matter. So equal
+ *        keys are one program.
  */
 #include "tensor/cache.h"
 #include "base/clock.h"

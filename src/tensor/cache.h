@@ -5,9 +5,9 @@
 #include "exec/cache.h"
 #include "bind/host.h"
 
-/* What a program is of: the text of its graph; where that has symbolic sizes, the sizes at hand, and
- * which of the graph's programs is meant: sizes that are treated alike have one. `graph` makes the
- * graph to compile, which is taken, and is called only where the program is not there yet. */
+/* What a program is of: the text of its graph; where that has symbolic sizes, the sizes at hand,
+ * and which of the graph's programs is meant: sizes that are treated alike have one. `graph` makes
+ * the graph to compile, which is taken, and is called only where the program is not there yet. */
 typedef struct CacheRecipe {
     const Str *text;
     size_t plain;        /* where the plain text of the graph to compile begins in it; 0: it is of

@@ -76,8 +76,8 @@ static int grad(lua_State *L)
     return 1;
 }
 
-/* An open composite. It pins its trace, and closes as a to-be-closed variable, so also when an error
- * passes through. A capture that ends first takes its composites with it. */
+/* An open composite. It pins its trace, and closes as a to-be-closed variable, so also when an
+ * error passes through. A capture that ends first takes its composites with it. */
 typedef struct Open {
     Trace *trace;
     Graph *graph;

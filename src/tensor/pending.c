@@ -1,8 +1,9 @@
 /* pending.c: the recorder outside steps: operations wait in one trace until a value is read.
  *
  * Bounds: PENDING_NODES nodes not run are run; a trace is compacted when it doubled and weighs
- *         over its limit, and run when WAITING_NODES of it then wait; what then still has HISTORY_NODES nodes, or HISTORY_BYTES of values
- *         that nothing else holds, is cut: all its tensors become leaves.
+ *         over its limit, and run when WAITING_NODES of it then wait; what then still has
+ *         HISTORY_NODES nodes, or HISTORY_BYTES of values that nothing else holds, is cut: all its
+ *         tensors become leaves.
  */
 #include "tensor/break.h"
 #include "tensor/gradient.h"

@@ -44,8 +44,8 @@ void watch_guard_add(lua_State *L, Guards *g, GuardKind kind, int at, const void
  * no memory, and nothing is owned or popped. */
 bool watch_guards_condition(lua_State *L, Guards *g, Condition *c);
 Condition *watch_guards_condition_at(const Guards *g, int i); /* NULL: there are no more */
-/* The number of the first guard of those at `guards` that fails for a call with the arguments in the
- * list at `args`; 0: all hold. */
+/* The number of the first guard of those at `guards` that fails for a call with the arguments in
+ * the list at `args`; 0: all hold. */
 int watch_guards_failing(lua_State *L, int guards, int args);
 /* The step wrote to what was there before. */
 void watch_guards_wrote(Guards *g);

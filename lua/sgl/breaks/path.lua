@@ -3,9 +3,9 @@
 --
 -- In:    the frames and nodes that init.lua got, names of tensors from outside.
 -- Out:   the field `path` of a record: { calls, values, more }: calls outermost first; values
---        inputs first, each { id, op, composite, type, file, line, inputs = { ids }, cut }: cut says
---        that it reads what is left out; more: how many values are left out between the first and
---        the last.
+--        inputs first, each { id, op, composite, type, file, line, inputs = { ids }, cut }: cut
+--        says that it reads what is left out; more: how many values are left out between the first
+--        and the last.
 --        Lines of text for a report; a drawing in Graphviz's language.
 -- Holds: a break that reads a value ends a segment: what led to it is in the one, the rest of the
 --        step in the next. Others leave segments as they are.

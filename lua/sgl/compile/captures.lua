@@ -1,10 +1,10 @@
 -- captures.lua: the captures of a compiled function: made, kept, found again.
 --
 -- In:    a compiled function, the signature of a call.
--- Out:   an entry: the program, its guards, the plan of its results; or the record of the break that
---        left it without a program.
--- Holds: entries of one signature stand in a bucket, the one that ran last in front. An entry serves
---        a call if its guards hold and its program fits.
+-- Out:   an entry: the program, its guards, the plan of its results; or the record of the break
+--        that left it without a program.
+-- Holds: entries of one signature stand in a bucket, the one that ran last in front. An entry
+--        serves a call if its guards hold and its program fits.
 local api = require "sgl.api"
 local breaks = require "sgl.breaks"
 local core = require "sgl.core"

@@ -17,8 +17,8 @@ dataset.root = api.module("data", "Datasets: files to batches of tensors")
 local Dataset = {}
 dataset.Dataset = Dataset
 api.class(dataset.root, "Dataset", {
-  doc = "Rows of several tensors: #ds is their number, ds.tensors the list, ds[i] row i. What a file "
-    .. "named is in ds.columns, ds.classes and ds.categories, else false.",
+  doc = "Rows of several tensors: #ds is their number, ds.tensors the list, ds[i] row i. What a "
+    .. "file named is in ds.columns, ds.classes and ds.categories, else false.",
 }, Dataset)
 
 -- Added to the seed, so that the orders are other numbers than those a script draws.

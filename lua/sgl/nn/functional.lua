@@ -199,7 +199,7 @@ api.fn(F, "batch_norm", {
   end)
 end)
 
--- Softmax along the last dim of masked scores: a row of which nothing is seen is 0, with gradient 0.
+-- Softmax along the last dim of masked scores: a row that sees nothing is 0, with gradient 0.
 local function softmax_of_seen(scores)
   local largest = scores:amax(-1, { keepdim = true }):detach()
   local e = (scores - largest:isfinite():where(largest, 0)):exp()
@@ -208,8 +208,8 @@ local function softmax_of_seen(scores)
 end
 
 api.fn(F, "scaled_dot_product_attention", {
-  doc = "softmax(q · kᵀ / sqrt(d)) · v (Vaswani et al., 2017). A position whose mask hides all gets "
-    .. "0, with gradient 0.",
+  doc = "softmax(q · kᵀ / sqrt(d)) · v (Vaswani et al., 2017). A position whose mask hides all "
+    .. "gets 0, with gradient 0.",
   args = { { "q", "tensor", "f32[…, t, d]" }, { "k", "tensor", "f32[…, s, d]" },
            { "v", "tensor", "f32[…, s, e]" } },
   opts = { { "causal", "boolean", false, "position i sees positions up to i only" },

@@ -66,8 +66,8 @@ local function bounded(t, bound, move, free)
 end
 
 api.tensor("clamp", {
-  doc = "Values below low raised to it, values above high lowered to it; NaN stays. At a bound that "
-    .. "is a number the gradient is 0.",
+  doc = "Values below low raised to it, values above high lowered to it; NaN stays. At a bound "
+    .. "that is a number the gradient is 0.",
   args = { T, { "low", "number|tensor?", "default: no bound" },
            { "high", "number|tensor?", "default: no bound" } }, returns = "tensor",
 }, function(t, low, high)

@@ -90,8 +90,8 @@ for _, row in ipairs {
 } do
   local name, value, index, word, other = table.unpack(row)
   api.tensor(name, {
-    doc = ("The %s of all elements; with a dim, the %s along it and their indices from 0: of equals "
-      .. "the first. Element by element it is %s."):format(word, word, other),
+    doc = ("The %s of all elements; with a dim, the %s along it and their indices from 0: of "
+      .. "equals the first. Element by element it is %s."):format(word, word, other),
     args = { T, { "dim", "integer?", "default: all" } },
     opts = { KEEP }, returns = "tensor, or values, indices",
     errors = "an empty dim",

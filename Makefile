@@ -81,8 +81,8 @@ $(B)/objects: FORCE
 SOURCES_SUM := $(shell cat src/*/*.[ch] src/*/*.def | cksum | tr ' ' -)
 $(B)/sources: FORCE
 	$(call stamp,$(SOURCES_SUM))
-$(B)/obj/exec/warm.o: $(B)/sources
-$(B)/obj/exec/warm.o: CPPFLAGS += -DSGL_SOURCES='"$(SOURCES_SUM)"'
+$(B)/obj/exec/stored.o: $(B)/sources
+$(B)/obj/exec/stored.o: CPPFLAGS += -DSGL_SOURCES='"$(SOURCES_SUM)"'
 
 $(B)/obj/%.o: src/%.c $(B)/flags
 	@mkdir -p $(@D)

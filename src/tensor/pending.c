@@ -33,8 +33,11 @@ void tensor_pending_idle(Host *h)
 /* A new trace takes the place of the old one only when all was moved. */
 void tensor_pending_compact(Host *h)
 {
-    Recorder *r = &room_of(h)->pending;
+    TensorRoom *room = room_of(h);
+    Recorder *r = &room->pending;
     if (!r->trace || r->trace->pins) return;
+    tensor_job_free(room->job); /* scratch as long as the trace was */
+    room->job = NULL;
     Trace *new = base_mem_zero(1, sizeof *new);
     bool moved = new &&tensor_trace_init(new, h->cx) == SGL_OK &&tensor_trace_move(r->trace, new);
     base_err_clear(&h->cx->err);

@@ -35,9 +35,9 @@ void tensor_pending_compact(Host *h)
 {
     TensorRoom *room = room_of(h);
     Recorder *r = &room->pending;
-    if (!r->trace || r->trace->pins) return;
     tensor_job_free(room->job); /* scratch as long as the trace was */
     room->job = NULL;
+    if (!r->trace || r->trace->pins) return;
     Trace *new = base_mem_zero(1, sizeof *new);
     bool moved = new &&tensor_trace_init(new, h->cx) == SGL_OK &&tensor_trace_move(r->trace, new);
     base_err_clear(&h->cx->err);

@@ -42,7 +42,7 @@ local function report(name, step, make)
     changing, staying = math.min(changing, a / #inputs), math.min(staying, b / #inputs)
   end
   print(("%-10s %d program  numbers %7.1f us  a call %8.1f us, with a change %8.1f us"):format(name,
-    step:info().instances, numbers * 1e3, staying * 1e6, changing * 1e6))
+    step:info().specialisations, numbers * 1e3, staying * 1e6, changing * 1e6))
 end
 
 for _, name in ipairs { "mlp", "gpt-small" } do report(name, models.sized(name)) end

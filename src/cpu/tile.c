@@ -167,14 +167,6 @@ static void clear(TilePlan *p)
     *p = (TilePlan){.kernel = p->kernel, .ops = p->ops};
 }
 
-int cpu_tile_resize(TilePlan *p)
-{
-    clear(p);
-    int code = make_plan(p);
-    if (code < 0) clear(p);
-    return code;
-}
-
 void cpu_tile_free(TilePlan *p)
 {
     if (!p) return;

@@ -13,8 +13,6 @@ typedef struct TilePlan TilePlan;
 
 /* NULL: out of memory. The kernel must outlive the plan. */
 TilePlan *cpu_tile_plan(const Kernel *k, const TileOps *ops);
-/* The kernel has other numbers. SGL_ENOMEM: the plan is good for nothing but this and free. */
-int cpu_tile_resize(TilePlan *p);
 void cpu_tile_free(TilePlan *p);
 int cpu_tile_chunks(const TilePlan *p);             /* independent pieces of work */
 int64_t cpu_tile_cost(const TilePlan *p);           /* elements × instructions: worth threads? */

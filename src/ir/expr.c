@@ -176,16 +176,6 @@ int ir_expr_error(Ctx *cx)
     return text[0] ? base_fail(cx, SGL_EINTERN, "%s", text) : SGL_OK;
 }
 
-int ir_expr_check(Ctx *cx)
-{
-    for (int from = 0; from < DT_COUNT; from++) {
-        for (int op = 0; op < OP_COUNT; op++) ir_expr_op((Op)op, (Dtype)from);
-        for (int to = 0; to < DT_COUNT; to++) ir_expr_cast((Dtype)from, (Dtype)to);
-    }
-    for (int fn = 0; fn < EXPR_FN_COUNT; fn++) ir_expr_fn((ExprFn)fn);
-    return ir_expr_error(cx);
-}
-
 /* The interpreter's instruction also loads and stores, which is worth about two micro-ops. */
 int ir_expr_cost(Op op, Dtype operands)
 {

@@ -62,8 +62,6 @@ const ExprCall *ir_expr_call(int number);
 
 /* SGL_EINTERN with the name of a row that was read and not understood, and what was not. */
 int ir_expr_error(Ctx *cx);
-/* The same of all rows, read now. */
-int ir_expr_check(Ctx *cx);
 
 /* The type of the registers that hold a dtype: 16-bit floats are f32, bool is u8. */
 ExprType ir_expr_type(Dtype dtype);

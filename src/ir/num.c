@@ -100,9 +100,3 @@ int64_t ir_num_eval(const Ctx *cx, Num a, const int64_t *value_of_symbol)
     if (ir_num_plain(a)) return a;
     return ir_dim_eval(cx, ~(a - INT64_MIN - 1), value_of_symbol);
 }
-
-void ir_num_text(const Ctx *cx, Num a, Str *out)
-{
-    if (ir_num_plain(a)) base_str_int(out, a);
-    else ir_dim_text(cx, ~(a - INT64_MIN - 1), out);
-}

@@ -49,5 +49,4 @@ bool ir_num_least(Ctx *cx, Num a, int64_t least);     /* a >= least */
 bool ir_num_below(Ctx *cx, Num a, Num b);             /* a < b */
 /* Its value for values of the declared symbols, by number. */
 int64_t ir_num_eval(const Ctx *cx, Num a, const int64_t *value_of_symbol);
-void ir_num_text(const Ctx *cx, Num a, Str *out);
 #endif

@@ -84,7 +84,7 @@ typedef struct Kernel {
     const char *name;         /* for pictures and dumps: "map_add_gelu" */
 } Kernel;
 
-/* Of a KI_REDUCE. */
+/* The blocks of a KI_REDUCE: its b and c where it has more than one. */
 static inline Blocks kern_blocks(const KernInst *i)
 {
     return i->b > 1 ? (Blocks){i->b, i->c} : (Blocks){1, 1};

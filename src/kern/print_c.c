@@ -153,7 +153,7 @@ static int64_t length(const Printer *p)
 
 static void put_reduce(const Printer *p, const KernInst *t)
 {
-    const Blocks b = kern_c_blocks(t);
+    const Blocks b = kern_blocks(t);
     const char *kind = kern_c_best(t->op) ? "" : p->k->mode == KERN_COL ? "column_" : "row_";
     base_str_fmt(p->out, "%s%s_%s%s(r%d, n", kind, OPS[t->op].name,
                  DTYPES[kern_c_accumulator(t)].name, b.n > 1 ? "_tree" : "", (int)(t - p->k->inst));

@@ -47,9 +47,4 @@ const char *kern_c_memory(const CFile *f, Dtype d);    /* of an element in memor
 const char *kern_c_fn(ExprFn fn);
 bool kern_c_best(int op);                              /* argmax, argmin */
 Dtype kern_c_accumulator(const KernInst *t);           /* of a KI_REDUCE */
-/* The blocks of a KI_REDUCE: its b and c where it has more than one. */
-static inline Blocks kern_c_blocks(const KernInst *t)
-{
-    return t->b > 1 ? (Blocks){t->b, t->c} : (Blocks){1, 1};
-}
 #endif

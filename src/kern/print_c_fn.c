@@ -208,9 +208,9 @@ static void need_reduce(CFile *f, const Kernel *k, const KernInst *t, Str *out)
     need_op(f, fold->by, d, out);
     if (!*known)
         put_fold(f, best ? BEST_TEXT : column ? COLUMN_TEXT : ROW_TEXT, fold, d, kind, out);
-    if (!*tree && kern_c_blocks(t).n > 1) put_fold(f, TREE_TEXT, fold, d, kind, out);
+    if (!*tree && kern_blocks(t).n > 1) put_fold(f, TREE_TEXT, fold, d, kind, out);
     *known = true;
-    *tree = *tree || kern_c_blocks(t).n > 1;
+    *tree = *tree || kern_blocks(t).n > 1;
 }
 
 void kern_print_c_functions(CFile *f, const Kernel *k, Str *out)

@@ -47,5 +47,6 @@ typedef struct Closing {
     Node **result; /* set: room for those of a block and, for a loop, the steps done */
 } Closing;
 
+/* Adds the blocks to `outer`, makes the node there, and fills in what is set. */
 int ir_close(Closing *c);
 #endif

@@ -202,8 +202,8 @@ function captures.past_limit(self, cause)
     return true
   end
   raise("SGL_ESTATE", text, "what changed, and how often:\n" .. table.concat(lines, "\n")
-    .. "\npass what changes as a tensor or number argument, or raise max_recaptures; with fullgraph "
-    .. "= false further calls run as Lua")
+    .. "\npass what changes as a tensor or number argument, or raise max_recaptures; "
+    .. "with fullgraph = false further calls run as Lua")
 end
 
 return captures

@@ -234,6 +234,7 @@ static int give(lua_State *L, bool leaf)
     Shape to = tensor_shape(t);
     Trace *tr = tensor_trace(L, h);
     Node *v = assigned_node(L, h, tr, &to);
+    if (leaf) check_held(L, "assign");
     bool known = tensor_trace_value(tr, v);
     if (leaf && !known && DTYPES[v->dtype].class == CLASS_FLOAT) v = ir_detach(v);
     Recorder *r = tensor_recorder(h);
@@ -243,11 +244,7 @@ static int give(lua_State *L, bool leaf)
 }
 
 /* t:assign(v) -> t */
-static int tensor_assign(lua_State *L)
-{
-    check_held(L, "assign");
-    return give(L, true);
-}
+static int tensor_assign(lua_State *L) { return give(L, true); }
 
 /* t:__put(v) -> t: part of t is written, the rest stays: an operation like others */
 static int tensor_put(lua_State *L) { return give(L, false); }

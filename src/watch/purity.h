@@ -22,12 +22,12 @@ typedef enum Purity {
     C_CHANGE, /* the same, as Lua would */
     C_MOVE,   /* table.move */
     C_SORT,
-    C_PROTECT, /* pcall, xpcall */
-    C_RESUME,  /* a coroutine, at 1 or in its upvalue, goes on */
-    C_STATUS,  /* of the coroutine at 1 */
-    C_THREAD,  /* of the coroutine that runs */
-    C_ADVANCE, /* the iterator of gmatch */
-    C_COLLECT, /* collectgarbage */
+    C_PROTECT,  /* pcall, xpcall */
+    C_RESUME,   /* a coroutine, at 1 or in its upvalue, goes on */
+    C_STATUS,   /* of the coroutine at 1 */
+    C_THREAD,   /* of the coroutine that runs */
+    C_ADVANCE,  /* the iterator of gmatch */
+    C_COLLECT,  /* collectgarbage */
     C_REQUIRE,
     C_HOOK,
 } Purity;

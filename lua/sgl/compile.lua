@@ -15,7 +15,7 @@ local core = require "sgl.core"
 local coverage = require "sgl.breaks.coverage"
 local dynamic = require "sgl.compile.dynamic"
 local guards = require "sgl.compile.guards"
-local names = require "sgl.names"
+local loading = require "sgl.loading"
 local results = require "sgl.compile.results"
 local signature = require "sgl.compile.signature"
 
@@ -218,7 +218,9 @@ api.method(Compiled, "load_state_dict", {
   returns = "the compiled function",
   errors = "no call yet; a missing or unexpected name (strict), a shape or dtype that differs",
 }, function(self, dict, o)
-  names.load(state_dict(self, "load_state_dict"), dict, o.strict, nil, api.describe)
+  local rows, own = {}, state_dict(self, "load_state_dict")
+  for i, name in ipairs(own) do rows[i] = { name, { own[name] } } end
+  loading.into(rows, dict, o.strict)
   return self
 end)
 

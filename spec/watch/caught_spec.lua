@@ -1,5 +1,5 @@
--- caught_spec.lua: errors that only a capture raises are not caught by the step: not by pcall, xpcall,
--- coroutines, or what stands between. What Lua raises outside too is.
+-- caught_spec.lua: errors that only a capture raises are not caught by the step: not by pcall,
+-- xpcall, coroutines, or what stands between. What Lua raises outside too is.
 
 local sgl = require "sgl"
 local support = require "spec.support"

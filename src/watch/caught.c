@@ -1,13 +1,13 @@
 /* caught.c: errors that are caught inside the step.
  *
- * In:    errors on their way, and returns of the functions that catch: pcall, xpcall, resume, close
- *        of coroutines, load.
- * Out:   the break again that was caught; B-CAUGHT for an error that may be one of the capture alone.
- * Holds: no catch of such an error comes to an end, so nothing of the step runs on a path that Lua
- *        would not take. An error is one of the capture alone where something stands for what differs
- *        from run to run: numbers among the arguments, symbolic sizes, functions of control flow;
- *        unless the step raises it itself, by `error` or `assert`, or an instruction does, since
- *        instructions on what stands for something are looked at before they run.
+ * In:    errors on their way, and returns of the functions that catch: pcall, xpcall, resume and
+ *        close of coroutines, load.
+ * Out:   the break again that was caught; B-CAUGHT for an error that may be the capture's alone.
+ * Holds: no catch of such an error comes to an end, so nothing of the step runs on a path that
+ *        Lua would not take. An error may be the capture's alone where something stands for what
+ *        differs from run to run: numbers among the arguments, symbolic sizes, functions of
+ *        control flow; unless the step raises it itself, by `error` or `assert`, or an
+ *        instruction does, since instructions are looked at before they run.
  */
 #include <string.h>
 #include "watch/room.h"

@@ -137,8 +137,8 @@ static bool is_called(lua_State *L, lua_Debug *below)
     return false;
 }
 
-/* Is the function on the top, whose call event this is, a handler of the step's own that an error of
- * an instruction called? It changes nothing of whether that error is one of Lua. */
+/* Is the function on the top, whose call event this is, a handler of the step's own that an error
+ * of an instruction called? It changes nothing of whether that error is one of Lua. */
 static bool is_own_handler(lua_State *L, const Watch *w)
 {
     uint64_t one;

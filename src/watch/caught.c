@@ -12,6 +12,13 @@
 #include <string.h>
 #include "watch/room.h"
 
+bool watch_is_above(const void *frame, const lua_Debug *ar)
+{
+    const CallHead *c = (const void *)ar->i_ci;
+    while (c && c != frame) c = c->previous;
+    return c != NULL;
+}
+
 void watch_stand_ins(Watch *w) { w->stand_ins = true; }
 
 void watch_doubt(Watch *w) { w->doubtful = true; }

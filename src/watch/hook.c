@@ -166,13 +166,6 @@ static bool is_handler(lua_State *L, lua_Debug *ar, const Watch *w)
     return !is_protected(L, w);
 }
 
-bool watch_is_above(const void *frame, const lua_Debug *ar)
-{
-    const CallHead *c = (const void *)ar->i_ci;
-    while (c && c != frame) c = c->previous;
-    return c != NULL;
-}
-
 /* The handler of the innermost xpcall around the capture. */
 static const void *outer_handler(lua_State *L, const Host *h)
 {

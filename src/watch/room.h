@@ -80,10 +80,9 @@ Frame *watch_hook_frame(lua_State *L, lua_Debug *ar, Watch *w);
 void watch_hook_thread(lua_State *L, Watch *w, lua_State *thread);
 bool watch_hook_constant(lua_State *L, lua_Debug *ar, Watch *w, Frame *f, int i);
 
+/* caught.c */
 /* Does the frame of ar stand above that one, or is it that one? */
 bool watch_is_above(const void *frame, const lua_Debug *ar);
-
-/* caught.c */
 void watch_raising(lua_State *L, Watch *w, int code);
 void watch_sure(Watch *w, const lua_Debug *ar, bool sure, bool raises);
 void watch_hook_caught(lua_State *L, lua_Debug *ar, Watch *w);

@@ -126,9 +126,9 @@ local function call_slowly(self, ...)
       self.last_parts, self.last_places = walk.key, walk.places
     end
   until entry
+  if entry.failed then return run_failed(self, entry, ...) end
   self.latest = entry
   if entry.broken then return run_broken(self, entry, ...) end
-  if entry.failed then return run_failed(self, entry, ...) end
   local alias = not self.fullgraph and entry.program:aliased(walk.leaves)
   if alias then return run_aliased(self, entry, walk.names[alias], ...) end
   local outputs = entry.program:run(walk.leaves)

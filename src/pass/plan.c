@@ -7,8 +7,9 @@
  *       the program after the last group.
  * Holds: what a group that was started reads and writes is its own until it is waited for. An
  *        assign is in place only when nothing reads the old value after the group that writes
- *        the new one, and no group from that one on may fail. Assigns happen at once: the old value of a state that another state gets is
- *        saved first, in an arena buffer of the input's node.
+ *        the new one, and no group from that one on may fail. Assigns happen at once: the old
+ *        value of a state that another state gets is saved first, in an arena buffer of the
+ *        input's node.
  */
 #include "pass/pass.h"
 #include "pass/plan.h"
@@ -54,8 +55,8 @@ static void read_at(Plan *p, Node *n, int time)
     if (*last < time) *last = time;
 }
 
-/* The last step that may fail, and the last that reads each node's memory. Outputs and new values of state are read after
- * the end; aliases read nothing themselves. */
+/* The last step that may fail, and the last that reads each node's memory. Outputs and new values
+ * of state are read after the end; aliases read nothing themselves. */
 static void find_last_reads(Plan *p)
 {
     const Graph *g = p->g;

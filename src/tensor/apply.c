@@ -101,12 +101,12 @@ static bool is_outside(lua_State *L, Host *h, Tensor *index, Dim bound)
     return outside;
 }
 
-/* What has made `out`, the op at 1 of the inputs at 4 …, fails at its own place if positions that
- * it reads are outside; where it is read nobody would look for it. */
-static void check_positions(lua_State *L, Host *h, Op op, Tensor *out, Dim bound)
+/* What has made `out` of the inputs at 4 … fails at its own place if positions that it reads are
+ * outside; where it is read nobody would look for it. */
+static void check_positions(lua_State *L, Host *h, Tensor *out, Dim bound)
 {
     Tensor *index = tensor_at(L, h, 5);
-    if (OPS[op].domain != DOM_INDEX || tensor_recording(h) || !index) return;
+    if (tensor_recording(h) || !index) return;
     if (is_outside(L, h, index, bound) && tensor_realize(h, 1, &out) < 0) bind_throw(L, h);
 }
 
@@ -143,7 +143,7 @@ static int apply(lua_State *L)
     Node *made = build(tr->graph, op, n, in, &attrs);
     if (!made) return bind_throw(L, h);
     tensor_bind(out, tr, made);
-    if (made->nattr && x.rank) check_positions(L, h, op, out, x.dims[ir_attr_int(made, 0)]);
+    if (OPS[op].domain == DOM_INDEX) check_positions(L, h, out, x.dims[ir_attr_int(made, 0)]);
     return 1;
 }
 

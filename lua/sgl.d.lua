@@ -1832,7 +1832,7 @@ function sgl.nn.Module:load_state_dict(dict, o) end
 ---@return any # class: call it to make an object
 function sgl.nn.module(name, constructor) end
 
----Marks a tensor as trainable: a module that holds it lists it among its parameters.
+---Marks a tensor as trainable: a module that holds it lists it among its parameters. What it was computed from gets no gradient through it.
 ---@param value sgl.Tensor of a float dtype
 ---@return sgl.Tensor # tensor, the same
 function sgl.nn.parameter(value) end

@@ -6,22 +6,12 @@
 #include <string.h>
 #include "watch/room.h"
 
-/* The head of Lua 5.4's CallInfo: the same from 5.4.0 to 5.4.8. */
-typedef struct CallHead {
-    void *function, *top;
-    struct CallHead *previous, *next;
-    const Instruction *saved;
-} CallHead;
-
 enum { MASK = LUA_MASKCOUNT | LUA_MASKCALL | LUA_MASKRET };
 enum { TAG_UPVALUE = LUA_NUMTYPES };
 
 static _Thread_local Watch *watching;
 
-Instruction watch_hook_instruction(const lua_Debug *ar)
-{
-    return ((const CallHead *)(const void *)ar->i_ci)->saved[-1];
-}
+Instruction watch_hook_instruction(const lua_Debug *ar) { return bind_resume(ar)[-1]; }
 
 /* ---- objects born inside: Lua names the type of what it allocates */
 
@@ -322,7 +312,7 @@ static void hook(lua_State *L, lua_Debug *ar)
     if (ar->event == LUA_HOOKCOUNT) {
         if (w->entered) {
             Frame *f = watch_hook_frame(L, ar, w);
-            f->first = ((const CallHead *)(const void *)ar->i_ci)->saved - 1;
+            f->first = bind_resume(ar) - 1;
             w->entered = false;
         }
         watch_hook_op(L, ar, w, watch_hook_instruction(ar));
@@ -476,11 +466,16 @@ static bool test_lua(lua_State *L)
     return fine;
 }
 
-void watch_test(lua_State *L, Host *h)
+bool watch_fits(lua_State *L, Host *h)
 {
     WatchRoom *room = room_of(h);
     room->tested = room->tested || test_lua(L);
-    if (!room->tested)
+    return room->tested;
+}
+
+void watch_test(lua_State *L, Host *h)
+{
+    if (!watch_fits(L, h))
         bind_raise(L, SGL_EUNSUP, "use the interpreter sgl, which brings its own Lua",
                    "compile: this Lua (%s) is not laid out as capture needs it", LUA_RELEASE);
 }

@@ -1,6 +1,7 @@
 /* room.h: what the files of watch/ share: the state of a watch, and its parts.
  *
- * The one private thing of Lua that it relies on is the head of CallInfo, checked by watch_test.
+ * The one private thing of Lua that it relies on is the head of CallInfo (bind/frame.h), checked by
+ * watch_test.
  */
 #ifndef SGL_WATCH_ROOM_H
 #define SGL_WATCH_ROOM_H
@@ -18,7 +19,7 @@ typedef struct WatchRoom {
 
 static inline WatchRoom *room_of(const Host *h) { return h->room[ROOM_WATCH].state; }
 
-extern const luaL_Reg WATCH_GUARD[];
+extern const luaL_Reg WATCH_GUARD[], WATCH_UNHELD[];
 void watch_open_raw(lua_State *L, Host *h); /* raw.c: rawset and others, and those of `debug` */
 
 /* The constants of a function, taken from what lua_dump writes. */
@@ -65,7 +66,7 @@ struct Watch {
 void watch_hook_op(lua_State *L, lua_Debug *ar, Watch *w, Instruction i);
 void watch_hook_call(lua_State *L, lua_Debug *ar, Watch *w);
 void watch_hook_tables(lua_State *L, lua_Debug *ar, Watch *w, const Frame *f, Purity purity,
-                      const char *name);
+                       const char *name);
 int watch_hook_refuse(lua_State *L, lua_Debug *ar, const Watch *w, Break reason, const char *name);
 void watch_hook_return(lua_State *L, lua_Debug *ar, Watch *w);
 Instruction watch_hook_instruction(const lua_Debug *ar);
@@ -81,7 +82,7 @@ bool watch_fresh(const Watch *w, const void *p);
 bool watch_old(lua_State *L, const Watch *w, const Frame *f, int at);
 /* The same, but with `once` it breaks nothing to change what is older than the step. */
 Break watch_once(const Watch *w, Break reason);
-void watch_own(lua_State *L, Watch *w, int table, int value); /* value: 0, the table itself */
+void watch_own(lua_State *L, Watch *w, int table, int value);    /* value: 0, the table itself */
 void watch_read(lua_State *L, Watch *w, const Frame *f, int at); /* the key on the top */
 void watch_upvalue(lua_State *L, Watch *w, int function, int index);
 void watch_length(lua_State *L, Watch *w, const Frame *f, int at);

@@ -15,7 +15,8 @@ typedef struct Watch Watch;
  * note of them. */
 void watch_open(lua_State *L, Host *h);
 void watch_know_own(lua_State *L, Host *h);
-void watch_test(lua_State *L, Host *h); /* raises unless Lua is laid out as expected */
+bool watch_fits(lua_State *L, Host *h); /* is Lua laid out as expected? */
+void watch_test(lua_State *L, Host *h); /* raises unless it is */
 
 Watch *watch_new(Host *h); /* NULL: no memory */
 void watch_free(Watch *w); /* one that is off; NULL is allowed */

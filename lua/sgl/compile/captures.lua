@@ -132,10 +132,12 @@ local function break_of(self, entry, walk, e)
   return record or breaks.record_of_error(e)
 end
 
--- Is the error that ended a capture of the whole step one that the function itself raises?
+-- Is the error that ended a capture of the whole step one that the function itself raises? The
+-- library's are not where sizes are symbols.
 local function is_own(entry, walk, e)
   local own = entry.inside and not is_final(e) and not breaks.record(e)
-  return own and not walk.promoted and not core.guards_done(entry.guards)
+  local symbolic = walk.promoted or next(walk.dims) and type(e) == "table" and e.code
+  return own and not symbolic and not core.guards_done(entry.guards)
 end
 
 --- Captures; where the step breaks and that is allowed, the entry has the record of it and no

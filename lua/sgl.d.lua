@@ -1478,7 +1478,7 @@ function sgl.Compiled:close() end
 ---@field fullgraph? boolean false: where the step breaks, it runs in segments (default true)
 ---@field strict? boolean each break is an error, whatever fullgraph says (default false)
 ---@field effects? string refuse, or once: writes to what was there, at capture (default "refuse")
----@field max_recaptures? integer more than that is an error that says what changed (default 64)
+---@field max_recaptures? integer more than that is an error that says what changed; with fullgraph = false such calls run as Lua (default 64)
 ---@field inputs? table a sgl.spec for each argument that has symbolic sizes
 ---@field dynamic? boolean a dim becomes symbolic at its second size (default false)
 ---@field batch? table the dim that counts samples, by the name of an argument
@@ -1832,7 +1832,7 @@ function sgl.nn.Module:load_state_dict(dict, o) end
 ---@return any # class: call it to make an object
 function sgl.nn.module(name, constructor) end
 
----Marks a tensor as trainable: a module that holds it lists it among its parameters.
+---Marks a tensor as trainable: a module that holds it lists it among its parameters. What it was computed from gets no gradient through it.
 ---@param value sgl.Tensor of a float dtype
 ---@return sgl.Tensor # tensor, the same
 function sgl.nn.parameter(value) end

@@ -59,7 +59,7 @@ typedef struct Capture {
     Host *host;
     struct Capture *outer;     /* of a block: the capture around it; NULL: a step */
     bool repeats;              /* a block that may run several times */
-    uint64_t since;            /* of a block: what watch_block_begin gave */
+    WatchBlock around;         /* of a block: what watch_block_begin gave */
     VEC(BlockInput) inputs;    /* of a block, by number of the input */
     VEC(Node *) results;       /* of a block */
     VEC(CarryGrad) grads;      /* of a block that repeats */

@@ -33,6 +33,7 @@ bool exec_stored_key(const Graph *g, const char *text, Str *key)
         base_knob_text(&g->cx->knobs, (KnobId)id, key);
         base_str_put(key, "\n");
     }
+    if (g->part) base_str_put(key, "part\n");
     if (text) base_str_put(key, text);
     else ir_print_plain(g, key);
     return !key->failed;

@@ -3,8 +3,8 @@
  * In:   a schedule after `fuse`: groups in any order, the nodes each reads and leaves.
  * Out:  the groups sorted, group_of renumbered; which of them run beside others (start.c).
  * Holds: a group runs after the groups whose nodes it reads. A group that computes the new value of
- *        a state runs after the other readers of the old one wherever no path forbids it, so that
- *        `plan` can write it in place.
+ *        a state runs after the other readers of the old one, and after all groups that may fail
+ *        (fail.c), wherever no path forbids it, so that `plan` can write it in place.
  * Among the groups that may run next the one that leaves the least memory in use goes first; among
  * equals the user's order decides.
  */
@@ -25,7 +25,9 @@ typedef struct Order {
     int *stamp, now, *stack; /* of the search for a path; a group is pushed once */
     int *readers;            /* by node id of a root: groups still to read it */
     bool *kept;              /* by node id of a root: it never frees memory of the arena */
-    VEC(int) ready;
+    bool *late;              /* by group: writes state, and no group that may fail waits for it */
+    int failing;             /* groups that may fail, still to run */
+    VEC(int) ready, held;    /* held: late ones, until there are none such */
 } Order;
 
 static bool add_edge(Order *o, int from, int to)
@@ -92,6 +94,48 @@ static bool add_state_edges(Order *o, const int *writer)
     return true;
 }
 
+/* Are there groups that may fail, then marks those to hold back. `back` is a sequence in which
+ * groups come after those that they wait for; from its end it tells who is waited for. */
+static void mark_late(Order *o, const int *writer, const int *back)
+{
+    const Graph *g = o->s->graph;
+    for (int i = 0; i < g->inputs.n; i++) {
+        int w = writer[g->inputs.at[i].node->id];
+        if (w >= 0) o->late[w] = true;
+    }
+    for (int i = o->n - 1; i >= 0; i--) {
+        int t = back[i];
+        bool before = o->s->groups.at[t].fails;
+        for (const Edge *e = o->next[t]; e && !before; e = e->next) before = o->stamp[e->to] < 0;
+        o->failing += o->s->groups.at[t].fails;
+        o->stamp[t] = before ? -1 : 0;
+        if (before) o->late[t] = false;
+    }
+}
+
+/* The groups in some order in which each comes after those that it waits for; how many there are.
+ */
+static int sequence_of(const Order *o, int *waits, int *sequence)
+{
+    int n = 0;
+    for (int t = 0; t < o->n; t++)
+        if (!(waits[t] = o->waits[t])) sequence[n++] = t;
+    for (int i = 0; i < n; i++)
+        for (const Edge *e = o->next[sequence[i]]; e; e = e->next)
+            if (!--waits[e->to]) sequence[n++] = e->to;
+    return n;
+}
+
+static bool find_late(Order *o, const int *writer)
+{
+    int *waits = base_arena_alloc(&o->arena, (size_t)o->n * sizeof *waits);
+    int *sequence = base_arena_alloc(&o->arena, (size_t)o->n * sizeof *sequence);
+    if (!waits || !sequence || !pass_find_failing(o->s)) return false;
+    if (o->s->graph->assigns.n && sequence_of(o, waits, sequence) == o->n)
+        mark_late(o, writer, sequence);
+    return true;
+}
+
 /* Finds which group waits for which: for the data that it reads, and to write a state until its old
  * value has been read. Marks the nodes whose memory is not the arena's, too. */
 static bool build(Order *o)
@@ -102,10 +146,12 @@ static bool build(Order *o)
     o->waits = base_arena_zero(&o->arena, groups, sizeof *o->waits);
     o->stamp = base_arena_zero(&o->arena, groups, sizeof *o->stamp);
     o->stack = base_arena_alloc(&o->arena, (groups + 1) * sizeof *o->stack);
+    o->late = base_arena_zero(&o->arena, groups, sizeof *o->late);
     o->readers = base_arena_zero(&o->arena, nodes, sizeof *o->readers);
     o->kept = base_arena_zero(&o->arena, nodes, sizeof *o->kept);
     int *writer = base_arena_alloc(&o->arena, nodes * sizeof *writer);
-    if (!o->next || !o->waits || !o->stamp || !o->stack || !o->readers || !o->kept || !writer)
+    if (!o->next || !o->waits || !o->stamp || !o->stack || !o->late || !o->readers || !o->kept ||
+        !writer)
         return false;
 
     for (size_t i = 0; i < nodes; i++) writer[i] = -1;
@@ -118,7 +164,7 @@ static bool build(Order *o)
         o->kept[value->id] = true;
         writer[g->inputs.at[a->input].node->id] = o->s->group_of[value->id];
     }
-    return add_data_edges(o) && add_state_edges(o, writer);
+    return add_data_edges(o) && add_state_edges(o, writer) && find_late(o, writer);
 }
 
 /* Bytes of the arena that running group t frees, less those it takes. */
@@ -161,12 +207,25 @@ static int take_best(Order *o)
     return t;
 }
 
+static bool make_ready(Order *o, int t)
+{
+    return o->failing && o->late[t] ? vec_push(&o->held, t) : vec_push(&o->ready, t);
+}
+
+static bool release_held(Order *o)
+{
+    bool ok = true;
+    for (int i = 0; i < o->held.n && ok; i++) ok = vec_push(&o->ready, o->held.at[i]);
+    o->held.n = 0;
+    return ok;
+}
+
 /* sequence[i] becomes the i-th group to run; returns how many could be placed, or -1. */
 static int choose(Order *o, int *sequence)
 {
     int placed = 0;
     for (int t = 0; t < o->n; t++)
-        if (!o->waits[t] && !vec_push(&o->ready, t)) return -1;
+        if (!o->waits[t] && !make_ready(o, t)) return -1;
     while (o->ready.n) {
         int t = take_best(o);
         const Group *g = &o->s->groups.at[t];
@@ -174,7 +233,8 @@ static int choose(Order *o, int *sequence)
         for (int k = 0; k < g->ins.n && g->kind != GROUP_ALIAS; k++)
             if (first_of_root(o, g, k)) o->readers[pass_root(o->s, g->ins.at[k])->id]--;
         for (const Edge *e = o->next[t]; e; e = e->next)
-            if (--o->waits[e->to] == 0 && !vec_push(&o->ready, e->to)) return -1;
+            if (--o->waits[e->to] == 0 && !make_ready(o, e->to)) return -1;
+        if (o->s->groups.at[t].fails && --o->failing == 0 && !release_held(o)) return -1;
     }
     return placed;
 }
@@ -210,6 +270,7 @@ int pass_order(PassState *st)
         code = base_fail(st->cx, SGL_EINTERN, "order: %d groups wait for each other", o.n - placed);
     if (code == SGL_OK) pass_start_groups(st->schedule, st->cx->streams);
     vec_free(&o.ready);
+    vec_free(&o.held);
     base_arena_free(&o.arena);
     return code;
 }

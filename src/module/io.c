@@ -7,6 +7,7 @@
 #include <string.h>
 #include "module/module.h"
 #include "base/file.h"
+#include "base/write.h"
 #include "tensor/tensor.h"
 #include "io/format.h"
 #include "io/yaml.h"

@@ -8,7 +8,7 @@
 #include "bind/host.h"
 
 static lua_State *volatile armed;
-static volatile int *volatile flag; /* Ctx.interrupted of the armed state's host, if any */
+static atomic_int *volatile flag; /* Ctx.interrupted of the armed state's host, if any */
 
 static void on_signal(int signal_number);
 

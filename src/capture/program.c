@@ -356,10 +356,11 @@ static int prog_graph(lua_State *L)
 {
     Host *h = bind_of(L);
     Prog *p = prog_check(L);
+    bool part = lua_toboolean(L, 2);
     GraphBox *b = tensor_graph_new(L, h);
     const Graph *g = p->dynamic ? capture_dynamic_graph(p->dynamic) : exec_cache_graph(p->entry);
     while (p->dynamic && g->from) g = g->from;
-    if (p->whole && !lua_toboolean(L, 2)) g = p->whole;
+    if (p->whole && !part) g = p->whole;
     b->kernels = p->program ? exec_program_info(p->program)->kernels : -1;
     b->graph = tensor_copy_whole(g);
     return tensor_graph_made(L, h, b);

@@ -182,7 +182,8 @@ static void show_errors(const Launcher *l, int rank)
     free(text);
 }
 
-/* Why the job is over, for all ranks: who, how, where, and what it said. */
+/* Why the job is over, for all ranks: who, how, where, and what it said. Where a rank has found
+ * out before, that stands. */
 static void give_verdict(const Launcher *l, int rank, int wait_status)
 {
     char text[JOB_VERDICT], said[LINE_MAX_BYTES + 1] = "", how[80];
@@ -197,10 +198,13 @@ static void give_verdict(const Launcher *l, int rank, int wait_status)
     snprintf(text, sizeof text, "rank %d %s after %u exchanges%s%s%s%s", rank, how,
              atomic_load(&r->exchanges), r->at[0] ? ", the last at " : "", r->at,
              said[0] ? ": " : "", said);
+    bool first = !comm_job_stopped(l->job);
     comm_job_stop(l->job, text);
-    fprintf(stderr, "sgl run: %s\n", text);
+    fprintf(stderr, "sgl run: %s\n", l->job->verdict);
+    if (first) show_errors(l, rank);
 }
 
+/* The first that failed decides for all; one that is done says so, as others may wait for it. */
 static void ended(Launcher *l, int rank, int wait_status)
 {
     bool fine = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
@@ -214,8 +218,7 @@ static void ended(Launcher *l, int rank, int wait_status)
     l->failed = rank;
     l->status =
         WIFSIGNALED(wait_status) ? SIGNAL_STATUS + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-    give_verdict(l, rank, wait_status);
-    show_errors(l, rank);
+    if (!asked_to_stop) give_verdict(l, rank, wait_status);
 }
 
 static void signal_all(const Launcher *l, int number)

@@ -238,6 +238,7 @@ static int share_out(Exchange *x, CommKind kind, Dtype dtype, int64_t n, char *o
     return code;
 }
 
+/* Piece by piece: small ones are combined by all ranks, large ones are shared out. */
 static int local_all_reduce(Comm *c, const CommCall *call, CommKind kind, Dtype dtype,
                             int64_t count, const void *in, void *out)
 {
@@ -287,6 +288,7 @@ static void place(const CommParts *p, int members, int member, int64_t at, int64
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/* As many pieces as the longest part has; who has no more comes to the meetings alone. */
 static int local_all_gather(Comm *c, const CommCall *call, const CommParts *p, const void *in,
                             void *out)
 {

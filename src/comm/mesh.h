@@ -45,16 +45,19 @@ static inline unsigned comm_axes_set(Axes a) /* as bits */
     return set;
 }
 
+/* How many ranks there are, how many parts over these axes, and which of them a rank has. */
 int comm_mesh_ranks(const Mesh *m);
-int comm_mesh_parts(const Mesh *m, Axes axes);           /* over these axes */
-int comm_mesh_part(const Mesh *m, Axes axes, int rank);  /* which of them a rank has */
+int comm_mesh_parts(const Mesh *m, Axes axes);
+int comm_mesh_part(const Mesh *m, Axes axes, int rank);
 
 /* The ranks that differ from `rank` in these axes alone, by the part that they have. */
 typedef struct CommGroup { int n, me, rank[MESH_RANKS]; } CommGroup;
+/* Those of a rank. */
 CommGroup comm_mesh_group(const Mesh *m, Axes axes, int rank);
 
 /* A dim to cut: so many units, and blocks of reductions; 0: there are none. */
 typedef struct Cut { int64_t size, units; int blocks; } Cut;
+
 /* Where part i of n begins; i = n: the dim's end. */
 int64_t comm_cut_start(Cut c, int n, int i);
 #endif

@@ -75,16 +75,32 @@ int ir_shape_reduce_scatter(Ctx *cx, Op op, int nin, Node *const *in, const int6
     return rc ? rc : shape_cut(&c, attr + 1, out);
 }
 
-NO_GRADIENT(all_reduce)
-NO_GRADIENT(all_gather)
-NO_GRADIENT(reduce_scatter)
-
-/* The input, on a mesh of one rank: it has all that the result has. */
-static int eval_alone(const Node *n, const RefArray *const *in, RefArray *out)
+static int64_t ranks_of(const Node *n)
 {
     int at = ir_attr_place(n, "mesh");
     int64_t ranks = 1;
     for (int64_t i = 0; i < n->attr[at]; i++) ranks *= n->attr[at + 1 + i];
+    return ranks;
+}
+
+/* Collectives are put into graphs that have their gradients already. */
+static int grad_alone(Node *n, Node *dy, Node **dx)
+{
+    if (ranks_of(n) != 1)
+        return base_fail(n->graph->cx, SGL_EGRAD, "%s: the gradient between ranks is not defined",
+                         ir_op(n)->name);
+    dx[0] = dy;
+    return 0;
+}
+
+int ir_grad_all_reduce(Node *n, Node *dy, Node **dx) { return grad_alone(n, dy, dx); }
+int ir_grad_all_gather(Node *n, Node *dy, Node **dx) { return grad_alone(n, dy, dx); }
+int ir_grad_reduce_scatter(Node *n, Node *dy, Node **dx) { return grad_alone(n, dy, dx); }
+
+/* The input, on a mesh of one rank: it has all that the result has. */
+static int eval_alone(const Node *n, const RefArray *const *in, RefArray *out)
+{
+    int64_t ranks = ranks_of(n);
     if (ranks != 1 || in[0]->count != out->count)
         return base_fail(n->graph->cx, SGL_ESTATE, "%s: %lld ranks have to run it together",
                          ir_op(n)->name, (long long)ranks);

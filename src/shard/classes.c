@@ -59,6 +59,7 @@ static bool is_free(const Sharding *s, const Node *n)
     return free;
 }
 
+/* Factors of all nodes, and each dim as a class of its own. */
 static int find_factors(Sharding *s)
 {
     int dims = 0;

@@ -9,23 +9,25 @@
 #include "shard/lower.h"
 #include <string.h>
 
-Cut shard_cut(const Sharding *s, const Node *n, int d)
+Cut shard_cut(const Lower *l, const Node *n, int d)
 {
-    return (Cut){n->dims[d], shard_units(s, n, d), s->plan->blocks};
+    bool free = l->s->node[n->id].free && l->units;
+    int64_t units = free ? l->units[d] : shard_units(l->s, n, d);
+    return (Cut){n->dims[d], units, l->s->plan->blocks};
 }
 
 int64_t shard_start(const Lower *l, const Node *n, int d, Axes axes)
 {
     const Mesh *m = &l->s->plan->mesh;
     int part = comm_mesh_part(m, axes, l->s->plan->rank);
-    return comm_cut_start(shard_cut(l->s, n, d), comm_mesh_parts(m, axes), part);
+    return comm_cut_start(shard_cut(l, n, d), comm_mesh_parts(m, axes), part);
 }
 
 int64_t shard_length(const Lower *l, const Node *n, int d, Axes axes)
 {
     const Mesh *m = &l->s->plan->mesh;
     int part = comm_mesh_part(m, axes, l->s->plan->rank);
-    return comm_cut_start(shard_cut(l->s, n, d), comm_mesh_parts(m, axes), part + 1) -
+    return comm_cut_start(shard_cut(l, n, d), comm_mesh_parts(m, axes), part + 1) -
            shard_start(l, n, d, axes);
 }
 
@@ -47,9 +49,15 @@ Axes shard_partial(const Lower *l, const Node *n)
 
 /* ---- values */
 
-static bool same(const Node *n, const Axes *a, const Axes *b)
+/* Does a value lie so? Units say something of constants alone, and of dims that are cut. */
+static bool lies(const Lower *l, const Node *n, const Placed *p, const Axes *spec,
+                 const int64_t *units)
 {
-    return !n->rank || memcmp(a, b, n->rank * sizeof *a) == 0;
+    bool same = true;
+    for (int d = 0; d < n->rank && same; d++)
+        same = p->spec[d] == spec[d] &&
+               (!spec[d] || !l->s->node[n->id].free || p->units[d] == units[d]);
+    return same;
 }
 
 static Node *keep(Lower *l, const Node *n, const Axes *spec, Node *made)
@@ -60,6 +68,7 @@ static Node *keep(Lower *l, const Node *n, const Axes *spec, Node *made)
         return NULL;
     }
     if (n->rank) memcpy(p->spec, spec, n->rank * sizeof *spec);
+    if (n->rank && l->units) memcpy(p->units, l->units, n->rank * sizeof *p->units);
     p->node = made;
     p->next = l->have[n->id];
     l->have[n->id] = p;
@@ -87,35 +96,44 @@ static void spec_by_result(const ShardNode *v, const Node *n, int i, const Axes 
             if (v->in[i][d] >= 0 && v->f.out[e] == v->in[i][d]) out[d] = spec[e];
 }
 
-static Node *find(const Lower *l, const Node *n, const Axes *spec)
+static Node *find(const Lower *l, const Node *n, const Axes *spec, const int64_t *units)
 {
     for (const Placed *p = l->have[n->id]; p; p = p->next)
-        if (same(n, p->spec, spec)) return p->node;
+        if (lies(l, n, p, spec, units)) return p->node;
     return NULL;
 }
 
-/* A value of constants and positions: a chain of ops with one input at most. */
-static Node *make_free(Lower *l, const Node *n, const Axes *spec)
+/* A value of constants and positions: a chain of ops with one input at most. Its dims are cut as
+ * those of the values that it meets, of which `units` tells. */
+static Node *make_free(Lower *l, const Node *n, const Axes *spec, const int64_t *units)
 {
     Axes inner[OP_MAX_RANK];
-    Node *in[1] = {NULL}, *there = find(l, n, spec);
+    int64_t inner_units[OP_MAX_RANK] = {0};
+    const ShardNode *v = &l->s->node[n->id];
+    Node *in[1] = {NULL}, *there = find(l, n, spec, units);
     if (there) return there;
     if (n->nin) {
-        spec_by_result(&l->s->node[n->id], n, 0, spec, inner);
-        in[0] = make_free(l, n->in[0], inner);
+        spec_by_result(v, n, 0, spec, inner);
+        for (int d = 0; d < n->in[0]->rank; d++)
+            for (int e = 0; e < n->rank; e++)
+                if (v->in[0][d] >= 0 && v->f.out[e] == v->in[0][d]) inner_units[d] = units[e];
+        in[0] = make_free(l, n->in[0], inner, inner_units);
         if (!in[0]) return NULL;
     }
-    return keep(l, n, spec, shard_part(l, n, in, spec));
+    l->units = units;
+    Node *made = keep(l, n, spec, shard_part(l, n, in, spec));
+    l->units = NULL;
+    return made;
 }
 
-/* The value in a placement. */
-static Node *get(Lower *l, const Node *n, const Axes *spec)
+/* The value in a placement; `units` of its dims, if it is a constant. */
+static Node *get(Lower *l, const Node *n, const Axes *spec, const int64_t *units)
 {
     const Placed *best = NULL;
     int64_t least = INT64_MAX;
-    Node *there = find(l, n, spec);
+    if (l->s->node[n->id].free) return make_free(l, n, spec, units);
+    Node *there = find(l, n, spec, units);
     if (there) return there;
-    if (l->s->node[n->id].free) return make_free(l, n, spec);
     for (const Placed *p = l->have[n->id]; p; p = p->next) {
         int64_t count = gathered(l, n, p->spec, spec);
         if (best && count >= least) continue;
@@ -129,7 +147,21 @@ static Node *get(Lower *l, const Node *n, const Axes *spec)
 static Node *get_whole(Lower *l, const Node *n)
 {
     const Axes whole[OP_MAX_RANK] = {0};
-    return get(l, n, whole);
+    const int64_t units[OP_MAX_RANK] = {0};
+    return get(l, n, whole, units);
+}
+
+/* The units of the dims that have factor k: of a value that is no constant. */
+static int64_t factor_units(const Lower *l, const Node *n, int k)
+{
+    const ShardNode *v = &l->s->node[n->id];
+    for (int i = 0; i <= n->nin; i++) {
+        const Node *end = i < n->nin ? n->in[i] : n;
+        const int8_t *row = i < n->nin ? v->in[i] : v->f.out;
+        for (int d = 0; d < end->rank && !l->s->node[end->id].free; d++)
+            if (row[d] == k) return shard_units(l->s, end, d);
+    }
+    return 1;
 }
 
 /* The inputs of an op in the placement of its factors. */
@@ -138,9 +170,14 @@ static bool take_inputs(Lower *l, const Node *n, Node **in)
     const ShardNode *v = &l->s->node[n->id];
     for (int i = 0; i < n->nin; i++) {
         Axes spec[OP_MAX_RANK] = {0};
-        for (int d = 0; d < n->in[i]->rank; d++)
-            if (v->in[i][d] >= 0) spec[d] = v->fact[v->in[i][d]];
-        in[i] = get(l, n->in[i], spec);
+        int64_t units[OP_MAX_RANK] = {0};
+        for (int d = 0; d < n->in[i]->rank; d++) {
+            int k = v->in[i][d];
+            if (k < 0) continue;
+            spec[d] = v->fact[k];
+            units[d] = factor_units(l, n, k);
+        }
+        in[i] = get(l, n->in[i], spec, units);
         if (!in[i]) return false;
     }
     return true;
@@ -149,10 +186,9 @@ static bool take_inputs(Lower *l, const Node *n, Node **in)
 /* The table that a scatter adds to, and what its ranks add together. */
 static Node *add_table(Lower *l, const Node *n, Node *sum, const Axes *spec)
 {
-    Axes at[OP_MAX_RANK];
-    spec_by_result(&l->s->node[n->id], n, 0, spec, at);
-    for (int d = 0; d < n->rank; d++) at[d] = spec[d];
-    Node *x = get(l, n->in[0], at);
+    int64_t units[OP_MAX_RANK] = {0};
+    for (int d = 0; d < n->rank; d++) units[d] = shard_units(l->s, n, d);
+    Node *x = get(l, n->in[0], spec, units);
     return x && sum ? ir_add(x, sum) : NULL;
 }
 
@@ -165,7 +201,7 @@ static Node *lower_node(Rebuild *rb, const Node *n, Node **in)
     Axes spec[OP_MAX_RANK] = {0};
     l->to = rb->to;
     if (n->op == OP_input) return keep(l, n, spec, ir_rebuild_same(rb, n, in));
-    if (v->free) return make_free(l, n, spec);
+    if (v->free) return get_whole(l, n);
     for (int d = 0; d < n->rank; d++)
         if (v->f.out[d] >= 0) spec[d] = v->fact[v->f.out[d]];
     if (!take_inputs(l, n, in)) return NULL;

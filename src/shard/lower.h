@@ -10,6 +10,7 @@
 typedef struct Placed {
     struct Placed *next;
     Axes spec[OP_MAX_RANK];
+    int64_t units[OP_MAX_RANK]; /* of constants and positions: those of what they meet */
     Node *node;
 } Placed;
 
@@ -18,10 +19,11 @@ typedef struct Lower {
     Graph *to;
     Placed **have;             /* by old id */
     Node *last;                /* the collective before: the next waits for it */
+    const int64_t *units;      /* while a constant is made: the units of its dims */
 } Lower;
 
 /* The cut of dim d of n; where this rank's part over the axes begins, and how long it is. */
-Cut shard_cut(const Sharding *s, const Node *n, int d);
+Cut shard_cut(const Lower *l, const Node *n, int d);
 int64_t shard_start(const Lower *l, const Node *n, int d, Axes axes);
 int64_t shard_length(const Lower *l, const Node *n, int d, Axes axes);
 /* What this rank has of n's dims. */

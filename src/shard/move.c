@@ -30,7 +30,7 @@ static Node *collective(Lower *l, Op op, Node *x, const AttrBuf *b)
 static void put_cut(const Lower *l, const Node *n, int d, Axes axes, int keep, Axes result,
                     AttrBuf *b)
 {
-    Cut c = shard_cut(l->s, n, d);
+    Cut c = shard_cut(l, n, d);
     ir_attr_put(b, d);
     ir_attr_put(b, shard_length(l, n, d, result));
     ir_attr_put(b, c.size);

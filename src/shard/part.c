@@ -191,6 +191,7 @@ static int64_t reduced_here(const Lower *l, const Node *n, Node *const *in)
     return count;
 }
 
+/* A rank without any element to reduce gives what adds nothing. */
 static Node *reduce(Lower *l, const Node *n, Node **in, const Axes *spec)
 {
     const ShardNode *v = &l->s->node[n->id];

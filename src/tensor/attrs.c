@@ -96,17 +96,21 @@ static int64_t read_dim(Reader *r, const AttrField *f, int at, int item)
     return dim;
 }
 
-/* Texts and blocks come by ways of their own (control.c, effect.c). */
 static int64_t read_text(Reader *r, const AttrField *f, int at, int item)
+{
+    Host *h = bind_of(r->L);
+    if (item || lua_type(r->L, at) != LUA_TSTRING) missing(r, f);
+    int64_t word = ir_attr_text_word(h->cx, lua_tostring(r->L, at));
+    if (!word) bind_throw(r->L, h);
+    return word;
+}
+
+/* Blocks come by a way of their own (capture/control.c). */
+static int64_t read_block(Reader *r, const AttrField *f, int at, int item)
 {
     (void)at, (void)item;
     missing(r, f);
     return 0;
-}
-
-static int64_t read_block(Reader *r, const AttrField *f, int at, int item)
-{
-    return read_text(r, f, at, item);
 }
 
 /* ---- a word as a value of Lua, on the top */

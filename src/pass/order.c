@@ -3,8 +3,8 @@
  * In:   a schedule after `fuse`: groups in any order, the nodes each reads and leaves.
  * Out:  the groups sorted, group_of renumbered; which of them run beside others (start.c).
  * Holds: a group runs after the groups whose nodes it reads. A group that computes the new value of
- *        a state runs after the other readers of the old one wherever no path forbids it, so that
- *        `plan` can write it in place.
+ *        a state runs after the other readers of the old one, and after all groups that may fail
+ *        (fail.c), wherever no path forbids it, so that `plan` can write it in place.
  * Among the groups that may run next the one that leaves the least memory in use goes first; among
  * equals the user's order decides.
  */
@@ -34,7 +34,10 @@ typedef struct Order {
     int64_t *left;           /* and the sum of their numbers: the number of the last one */
     bool *kept;              /* by node id of a root: it never frees memory of the arena */
     bool *placed;            /* by group */
+    bool *late;              /* by group: writes state, and no group that may fail waits for it */
+    int failing;             /* groups that may fail, still to run */
     VEC(Ready) ready;        /* a heap; a group whose gain grew is in it again */
+    VEC(int) held;           /* late ones, until there are none such */
 } Order;
 
 static bool add_edge(Order *o, int from, int to)
@@ -103,6 +106,48 @@ static bool add_state_edges(Order *o, const int *writer)
     return true;
 }
 
+/* Are there groups that may fail, then marks those to hold back. `back` is a sequence in which
+ * groups come after those that they wait for; from its end it tells who is waited for. */
+static void mark_late(Order *o, const int *writer, const int *back)
+{
+    const Graph *g = o->s->graph;
+    for (int i = 0; i < g->inputs.n; i++) {
+        int w = writer[g->inputs.at[i].node->id];
+        if (w >= 0) o->late[w] = true;
+    }
+    for (int i = o->n - 1; i >= 0; i--) {
+        int t = back[i];
+        bool before = o->s->groups.at[t].fails;
+        for (const Edge *e = o->next[t]; e && !before; e = e->next) before = o->stamp[e->to] < 0;
+        o->failing += o->s->groups.at[t].fails;
+        o->stamp[t] = before ? -1 : 0;
+        if (before) o->late[t] = false;
+    }
+}
+
+/* The groups in some order in which each comes after those that it waits for; how many there are.
+ */
+static int sequence_of(const Order *o, int *waits, int *sequence)
+{
+    int n = 0;
+    for (int t = 0; t < o->n; t++)
+        if (!(waits[t] = o->waits[t])) sequence[n++] = t;
+    for (int i = 0; i < n; i++)
+        for (const Edge *e = o->next[sequence[i]]; e; e = e->next)
+            if (!--waits[e->to]) sequence[n++] = e->to;
+    return n;
+}
+
+static bool find_late(Order *o, const int *writer)
+{
+    int *waits = base_arena_alloc(&o->arena, (size_t)o->n * sizeof *waits);
+    int *sequence = base_arena_alloc(&o->arena, (size_t)o->n * sizeof *sequence);
+    if (!waits || !sequence || !pass_find_failing(o->s)) return false;
+    if (o->s->graph->assigns.n && sequence_of(o, waits, sequence) == o->n)
+        mark_late(o, writer, sequence);
+    return true;
+}
+
 /* Finds which group waits for which: for the data that it reads, and to write a state until its old
  * value has been read. Marks the nodes whose memory is not the arena's, too. */
 static bool build(Order *o)
@@ -113,13 +158,14 @@ static bool build(Order *o)
     o->waits = base_arena_zero(&o->arena, groups, sizeof *o->waits);
     o->stamp = base_arena_zero(&o->arena, groups, sizeof *o->stamp);
     o->stack = base_arena_alloc(&o->arena, (groups + 1) * sizeof *o->stack);
+    o->late = base_arena_zero(&o->arena, groups, sizeof *o->late);
     o->readers = base_arena_zero(&o->arena, nodes, sizeof *o->readers);
     o->left = base_arena_zero(&o->arena, nodes, sizeof *o->left);
     o->kept = base_arena_zero(&o->arena, nodes, sizeof *o->kept);
     o->placed = base_arena_zero(&o->arena, groups, sizeof *o->placed);
     int *writer = base_arena_alloc(&o->arena, nodes * sizeof *writer);
-    if (!o->next || !o->waits || !o->stamp || !o->stack || !o->readers || !o->left || !o->kept ||
-        !o->placed || !writer)
+    if (!o->next || !o->waits || !o->stamp || !o->stack || !o->late || !o->readers || !o->left ||
+        !o->kept || !o->placed || !writer)
         return false;
 
     for (size_t i = 0; i < nodes; i++) writer[i] = -1;
@@ -132,7 +178,7 @@ static bool build(Order *o)
         o->kept[value->id] = true;
         writer[g->inputs.at[a->input].node->id] = o->s->group_of[value->id];
     }
-    return add_data_edges(o) && add_state_edges(o, writer);
+    return add_data_edges(o) && add_state_edges(o, writer) && find_late(o, writer);
 }
 
 /* Bytes of the arena that running group t frees, less those it takes. */
@@ -193,6 +239,19 @@ static int pop(Order *o)
     return best;
 }
 
+static bool make_ready(Order *o, int t)
+{
+    return o->failing && o->late[t] ? vec_push(&o->held, t) : push(o, t);
+}
+
+static bool release_held(Order *o)
+{
+    bool ok = true;
+    for (int i = 0; i < o->held.n && ok; i++) ok = push(o, o->held.at[i]);
+    o->held.n = 0;
+    return ok;
+}
+
 /* Group t has run: one reader less of what it read. The last reader of a value frees it, so it
  * gains. */
 static bool has_read(Order *o, int t)
@@ -204,7 +263,7 @@ static bool has_read(Order *o, int t)
         o->left[root] -= t;
         if (--o->readers[root] != 1 || o->kept[root]) continue;
         int last = (int)o->left[root];
-        if (!o->waits[last] && !push(o, last)) return false;
+        if (!o->waits[last] && !make_ready(o, last)) return false;
     }
     return true;
 }
@@ -214,7 +273,7 @@ static int choose(Order *o, int *sequence)
 {
     int placed = 0;
     for (int t = 0; t < o->n; t++)
-        if (!o->waits[t] && !push(o, t)) return -1;
+        if (!o->waits[t] && !make_ready(o, t)) return -1;
     while (o->ready.n) {
         int t = pop(o);
         if (o->placed[t]) continue;
@@ -222,7 +281,8 @@ static int choose(Order *o, int *sequence)
         sequence[placed++] = t;
         if (!has_read(o, t)) return -1;
         for (const Edge *e = o->next[t]; e; e = e->next)
-            if (--o->waits[e->to] == 0 && !push(o, e->to)) return -1;
+            if (--o->waits[e->to] == 0 && !make_ready(o, e->to)) return -1;
+        if (o->s->groups.at[t].fails && --o->failing == 0 && !release_held(o)) return -1;
     }
     return placed;
 }
@@ -258,6 +318,7 @@ int pass_order(PassState *st)
         code = base_fail(st->cx, SGL_EINTERN, "order: %d groups wait for each other", o.n - placed);
     if (code == SGL_OK) pass_start_groups(st->schedule, st->cx->streams);
     vec_free(&o.ready);
+    vec_free(&o.held);
     base_arena_free(&o.arena);
     return code;
 }

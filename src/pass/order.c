@@ -76,6 +76,7 @@ static bool first_of_root(const Order *o, const Group *g, int k)
     return true;
 }
 
+/* A group waits for those whose nodes it reads; counts the readers of each value, too. */
 static bool add_data_edges(Order *o)
 {
     for (int t = 0; t < o->n; t++) {

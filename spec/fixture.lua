@@ -1,5 +1,5 @@
--- fixture.lua: rows of PyTorch's answers, as spec/fixtures/fixture.py writes them, and what sgl says
--- of the same expressions.
+-- fixture.lua: rows of PyTorch's answers, as spec/fixtures/fixture.py writes them, and what sgl
+-- says of the same expressions.
 --
 -- In:    a file of fixtures; rows that differ on purpose.
 -- Out:   for each row a list of sentences, one for each place that differs; all expressions.
@@ -125,7 +125,7 @@ local function results(row, dict, fn, own, weights)
   return got
 end
 
--- "element 3 [1, 3] of (0, nan)": the place of an element, and the inputs there if they have as many.
+-- "[1, 3] (0, nan)": the place of an element, and the inputs there if they have as many.
 local function place(i, shape, inputs)
   local index, rest, values = {}, i - 1, {}
   for d = #shape, 1, -1 do
@@ -188,7 +188,7 @@ local function only_uncompiled(text)
   return not text:find "%f[%w][xyz]%f[%W]"
 end
 
--- What of a row differs from PyTorch, as a list of sentences that begin with what it is: y1, d1, ...
+-- What of a row differs from PyTorch: sentences that begin with what it is, y1, d1, ...
 function M.differences(row, dict, tolerance)
   local inputs, wrong = numbered(dict, "in." .. row.inputs .. "."), {}
   local fn, own, weights = evaluator(row, dict)
@@ -213,7 +213,7 @@ function M.differences(row, dict, tolerance)
   return wrong
 end
 
--- An elementwise row on one element gives that element's bits, and on none a result without elements.
+-- An elementwise row on one element gives that element's bits, and on none nothing.
 function M.parts(row, dict)
   local inputs, wrong = numbered(dict, "in." .. row.inputs .. "."), {}
   local fn = evaluator(row, dict)

@@ -1,5 +1,5 @@
--- layers_spec.lua: layers, losses and functions of layers give PyTorch's values, gradients of inputs
--- and parameters, second derivatives and buffers, with all their options, from
+-- layers_spec.lua: layers, losses and functions of layers give PyTorch's values, gradients of
+-- inputs and parameters, second derivatives and buffers, with all their options, from
 -- fixtures/make_layers.py. KEPT lists what differs on purpose; each row stands in docs/numerics.md
 -- with its reason.
 

@@ -90,6 +90,7 @@ static void push_argument(lua_State *L, const Capture *step, int leaves, int k)
     else lua_pushnumber(L, step->args[k].value.real);
 }
 
+/* Pushes one term, or replaces the operands on the top by what it makes of them. */
 static void push_term(lua_State *L, const Capture *step, int leaves, const Term *t)
 {
     switch (t->kind) {

@@ -240,8 +240,8 @@ static int number_type(lua_State *L)
     return 1;
 }
 
-/* core.number_settle(v, what) -> v; of a number of the step its value, to which the step is held, or
- * a break */
+/* core.number_settle(v, what) -> v; of a number of the step its value, to which the step is held,
+ * or a break */
 static int number_settle(lua_State *L)
 {
     const char *what = luaL_checkstring(L, 2);

@@ -134,7 +134,7 @@ static void op_bits_constant(const At *at) { settle_bits(at, vm_b(at->i) + 1, 0)
  * size is a key of its own. */
 static void check_key(const At *at, int table, int key)
 {
-    if (lua_istable(at->L, table))
+    if (!at->f->library && lua_istable(at->L, table))
         tensor_number_settle(at->L, at->w->host, key, "the key of a table");
     const Tensor *t = tensor_at(at->L, at->w->host, key);
     if (!at->f->library && lua_istable(at->L, table) && tensor_dim_at(at->L, key) != DIM_FAIL)

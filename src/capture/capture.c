@@ -13,6 +13,7 @@
 #include "bind/events.h"
 #include "ir/build.h"
 #include "ir/mark.h"
+#include "ir/solve.h"
 
 /* A hook of on_graph_capture may capture in turn: then the backend is capturing already. */
 static void capturing_begin(lua_State *L, Host *h, Capture *c)
@@ -49,7 +50,7 @@ static void take_example(lua_State *L, Host *h, Capture *c)
     }
     ir_dim_budget(h->cx, DIM_STEPS);
     c->assumed.nexample = ir_dim_symbol_count(h->cx);
-    c->assumed.example = capture_dim_solve(g, list);
+    c->assumed.example = ir_solve(g, list);
     lua_pop(L, 1);
     if (!c->assumed.example) bind_throw(L, h);
 }

@@ -17,5 +17,6 @@ FileRules module_file_rules(Host *h);
 int module_file_fail(lua_State *L, Host *h, const Err *e);
 
 /* What a file adds to sgl.core. */
-extern const luaL_Reg MODULE_INFO[], MODULE_TABLES[], MODULE_IO[], MODULE_CSV[], MODULE_KNOBS[];
+extern const luaL_Reg MODULE_INFO[], MODULE_TABLES[], MODULE_IO[], MODULE_CSV[], MODULE_KNOBS[],
+    MODULE_DIST[];
 #endif

@@ -54,8 +54,9 @@ static void note(lua_State *L, Host *h, Capture *c, const uint8_t *mark)
     for (int i = 1, n = (int)lua_rawlen(L, 2); i <= n; i++) {
         lua_rawgeti(L, 2, i);
         Tensor *t = tensor_at(L, h, -1);
-        const Node *node = is_inner(h, c, t) ? NULL : capture_node_in(L, h, c, lua_gettop(L), t);
-        if (node && node->op == OP_input) roles[ir_attr_int(node, 0)] |= IN_WRT;
+        Node *node = is_inner(h, c, t) ? NULL : capture_node_in(L, h, c, lua_gettop(L), t), *set;
+        while (node && node->op != OP_input) node = capture_maybe_before(c, node, &set);
+        if (node) roles[ir_attr_int(node, 0)] |= IN_WRT;
         lua_pop(L, 1);
     }
 }
@@ -99,6 +100,16 @@ static Node *next_of(const Capture *c, int i, int ncarry)
     return in->input;
 }
 
+/* Is input i the same in each run, or may it be? */
+static bool may_stay(const Capture *c, int i, int ncarry)
+{
+    const BlockInput *in = &c->inputs.at[i];
+    uint64_t place;
+    bool set = in->kind == BLOCK_TENSOR &&
+               base_map_get(&c->state_of, (uintptr_t)in->tensor, &place) && c->states.at[place].set;
+    return set || next_of(c, i, ncarry) == in->input;
+}
+
 typedef struct Asked {
     const Capture *c;
     const CarryGrad *g;
@@ -127,7 +138,7 @@ static bool passes_runs(const Asked *a)
     bool any = false, more = true;
     for (int i = 0; i < c->inputs.n; i++) {
         const Node *input = c->inputs.at[i].input;
-        if (!(role(a, i) & IN_WRT) || next_of(c, i, a->ncarry) != input) continue;
+        if (!(role(a, i) & IN_WRT) || !may_stay(c, i, a->ncarry)) continue;
         a->mark[input->id] = 1;
         any = true;
     }

@@ -112,6 +112,7 @@ static void capture_end(Owned *o)
     base_mem_free(c->assumed.example);
     c->assumed.example = NULL;
     vec_free(&c->changes);
+    vec_free(&c->told);
     vec_free(&c->given);
     base_map_free(&c->state_of);
     base_map_free(&c->fits);

@@ -58,6 +58,11 @@ typedef struct BlockChange {
     Node *before, *set;
 } BlockChange;
 
+/* Output `output` says whether the run assigned input `input`, which it may do or not. */
+typedef struct Told {
+    int input, output;
+} Told;
+
 /* A gradient that was taken in a block that repeats. */
 typedef struct CarryGrad {
     Src src;
@@ -77,6 +82,7 @@ typedef struct Capture {
     VEC(Node *) results;       /* of a block */
     VEC(CarryGrad) grads;      /* of a block that repeats */
     VEC(BlockChange) changes;  /* by the blocks inside */
+    VEC(Told) told;            /* of a step */
     VEC(Node *) given;         /* results of the blocks inside */
     Node *effect;              /* the last print or assert; NULL: none */
     Node *index;               /* of a block that repeats and draws: the number of the step */

@@ -28,6 +28,8 @@ local sgl = { Tensor = Tensor }
 ---@field threads integer threads of the CPU backend; 0: as many as the process may use
 ---@field backend "cpu"|"null" where programs run; null checks and counts but computes nothing
 ---@field debug integer prints one stage more with each step: 1 times, 2 captured graph, 3 simplified, 4 fused, 5 plan, 6 kernels, 7 every step
+---@field exact integer blocks of the sums that ranks share: the same bits on 1 rank and on as many as there are blocks, a power of 2; 0: off
+---@field exact_over "data"|"all" which sums get blocks in exact mode: those over samples and norms, or all
 ---@field verify integer check the graph after every pass
 ---@field fuse integer group nodes into kernels; 0: one kernel for each node
 ---@field cache_size_limit integer bytes of programs kept in memory, and as many on disk; the least recently used go first
@@ -1440,7 +1442,7 @@ function sgl.coverage(fn) end
 ---@operator call(...): any
 sgl.Compiled = {}
 
----The graph of the program that ran last, or its text after a stage: 'fused', 'plan', 'kernels', or 'c': a C file that computes the same.
+---The graph of the program that ran last, or 'part': what this rank computes of it, on one rank in exact mode too; or its text after a stage: 'fused', 'plan', 'kernels', or 'c': a C file that computes the same.
 ---@param stage? string default 'captured': a Graph
 ---@return sgl.Graph|string # Graph or string
 function sgl.Compiled:graph(stage) end
@@ -1619,7 +1621,7 @@ function sgl.save(state, path, o) end
 ---@class sgl.load.Options
 ---@field prefix? string take only names that begin so, without it (default "")
 
----Reads a file of tensors (safetensors, or by its ending another format such as IDX) as a state dict: the names from 1, and name -> tensor.
+---Reads a file of tensors (safetensors, or by its ending another format such as IDX) as a state dict: the names from 1, and name -> tensor. A tensor of another dtype (I8, U16, F8_E4M3, …) is listed, and refused when it is read.
 ---@param path string of the file
 ---@param o? sgl.load.Options
 ---@return table<string|integer, any>? # state dict, metadata; or nil, message, code
@@ -1812,13 +1814,17 @@ function sgl.nn.Module:count() end
 ---@return self # the module
 function sgl.nn.Module:to(dtype) end
 
----Parameters and buffers by name. The list part of the table holds the names in order; values are the tensors themselves, not copies.
+---@class sgl.nn.Module.state_dict.Options
+---@field names? string 'pytorch': names and layouts that load there
+
+---Parameters and buffers by name. The list part of the table holds the names in order; values are the tensors themselves, not copies. With PyTorch's names, what is one tensor there is joined.
+---@param o? sgl.nn.Module.state_dict.Options
 ---@return table # table: name -> tensor, and names from 1
-function sgl.nn.Module:state_dict() end
+function sgl.nn.Module:state_dict(o) end
 
 ---@class sgl.nn.Module.load_state_dict.Options
 ---@field strict? boolean names must be the same on both sides (default true)
----@field from? string 'pytorch': lists in the names count from 0
+---@field from? string 'pytorch': names and layouts of a file saved there; 'sgl': those of this library, whatever they look like
 
 ---Copies values by name into parameters and buffers.
 ---@param dict table name -> tensor, as state_dict or sgl.load gives
@@ -2808,6 +2814,18 @@ function sgl.data.iterator(fn) end
 ---@param o? sgl.data.Stream.batches.Options
 ---@return fun(...): any # iterator
 function sgl.data.Stream:batches(n, o) end
+
+---The ranks of a job: dist.rank, from 0, dist.size, how many there are, and dist.local_rank, the number among those of this machine.
+---@class sgl.dist
+sgl.dist = {}
+
+---@class sgl.dist.exact.Options
+---@field shards? integer blocks, a power of 2; 0 turns it off (default 8)
+---@field over? string data: sums over samples, norms; all: all float sums (default "data")
+
+---Exact mode: sums that ranks share are cut into `shards` blocks with a fixed order, so that steps have the same bits on 1, 2, 4 … `shards` ranks. Say it before the first step; --exact 8 on the command line is the same.
+---@param o? sgl.dist.exact.Options
+function sgl.dist.exact(o) end
 
 sgl.nn.relu = sgl.nn.functional.relu
 sgl.nn.tanh = sgl.nn.functional.tanh

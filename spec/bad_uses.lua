@@ -437,7 +437,7 @@ call(function(t, i) return nn.embedding(i, t) * 2 end)
     { "SGL_EFORMAT", 'sgl.load(file "truncated.st")', "'a'", "outside the 4", "truncated?" },
     { "SGL_EFORMAT", 'sgl.load(file "sizes.st")', "'a'", "do not fit its dims" },
     { "SGL_EFORMAT", 'sgl.load(file "overflow.st")', "'a'", "exceed any memory" },
-    { "SGL_EDTYPE", 'sgl.load(file "dtype.st")', "'a'", "F8", "not supported" },
+    { "SGL_EDTYPE", 'local t = sgl.load(file "dtype.st").a', "'a'", "F8", "not here", "convert" },
     { "SGL_EARG", 'data.safetensors(file "good.st", "b")', "no 'b'", "it holds a" },
     { "SGL_EFORMAT", 'data.text(file "empty")', "empty" },
     { "SGL_EARG", 'data.text(file "words.txt"):batches(2, { length = 64 })', "64 characters",

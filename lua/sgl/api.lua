@@ -112,7 +112,8 @@ local function range_words(range, value)
   return ("in [%g, %g)"):format(range[1], range[2])
 end
 
--- A number of a captured step: the value, or nil. Its range is checked at each run.
+-- A number of a captured step: itself, its range checked at each run; where Lua has to look at it,
+-- its value, to which the step is held; or nil.
 local function accept_weak(full, kind, row, spec, value)
   local can = {}
   for _, name in ipairs(spec.names) do can[name] = true end
@@ -125,7 +126,7 @@ local function accept_weak(full, kind, row, spec, value)
     return value
   end
   if can.number or can.integer then
-    core.number_refuse(value, ("%s ('%s')"):format(full, row[1]))
+    return accept(spec, core.number_settle(value, ("%s ('%s')"):format(full, row[1])))
   end
   return nil
 end
@@ -175,7 +176,6 @@ end
 
 --- Checks an options table against rows of options and returns a fresh one with the defaults.
 function api.options(full, opts, given)
-  if extras[given] then given = nil end
   local specs, known, result = opts.specs, opts.known, {}
   if not specs then
     specs, known = {}, {}
@@ -235,7 +235,7 @@ function api.checker(full, row)
   local total = #specs
   return function(...)
     local count, given = select("#", ...), { ... }
-    while count > 0 and given[count] == nil do count = count - 1 end
+    while count > 0 and (given[count] == nil or extras[given[count]]) do count = count - 1 end
     local chosen
     if opts then
       local at = options_at(specs, given, count, fixed, rest)

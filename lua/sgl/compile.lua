@@ -15,7 +15,7 @@ local core = require "sgl.core"
 local coverage = require "sgl.breaks.coverage"
 local dynamic = require "sgl.compile.dynamic"
 local guards = require "sgl.compile.guards"
-local names = require "sgl.names"
+local loading = require "sgl.loading"
 local results = require "sgl.compile.results"
 local signature = require "sgl.compile.signature"
 
@@ -176,20 +176,22 @@ local function latest(self, what)
   return entry
 end
 
-local STAGES = { "captured", "fused", "plan", "kernels", "c" }
+local STAGES = { "captured", "part", "fused", "plan", "kernels", "c" }
 
 api.class(api.root, "Compiled", {
   doc = "What sgl.compile returns. Calling it runs the program for the arguments' signature.",
 }, Compiled)
 
 api.method(Compiled, "graph", {
-  doc = "The graph of the program that ran last, or its text after a stage: 'fused', 'plan', "
-    .. "'kernels', or 'c': a C file that computes the same.",
+  doc = "The graph of the program that ran last, or 'part': what this rank computes of it, on one "
+    .. "rank in exact mode too; or its text after a stage: 'fused', 'plan', 'kernels', or 'c': a "
+    .. "C file that computes the same.",
   args = { { "stage", "string?", "default 'captured': a Graph" } }, returns = "Graph or string",
   errors = "no call yet; an unknown stage",
 }, function(self, stage)
   local program = latest(self, "graph").program
   if stage == nil or stage == "captured" then return program:graph() end
+  if stage == "part" then return program:graph(true) end
   for _, known in ipairs(STAGES) do
     if stage == known then return program:print(stage) end
   end
@@ -246,7 +248,9 @@ api.method(Compiled, "load_state_dict", {
   returns = "the compiled function",
   errors = "no call yet; a missing or unexpected name (strict), a shape or dtype that differs",
 }, function(self, dict, o)
-  names.load(state_dict(self, "load_state_dict"), dict, o.strict, nil, api.describe)
+  local rows, own = {}, state_dict(self, "load_state_dict")
+  for i, name in ipairs(own) do rows[i] = { name, { own[name] } } end
+  loading.into(rows, dict, o.strict)
   return self
 end)
 

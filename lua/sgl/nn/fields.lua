@@ -115,22 +115,30 @@ function fields.register(self, key, value, class)
   versioned.write(self, key, value)
 end
 
-local function add(list, name, holder, key, depth)
+-- What PyTorch calls the key of a list: positions count from 0 there.
+local function from_zero(holder, key)
+  local shifted = math.type(key) == "integer" and key >= 1 and rawequal(holder[0], nil)
+  return tostring(shifted and key - 1 or key)
+end
+
+local function add(list, name, zero, holder, key, depth)
   local value = holder[key]
   if core.is_tensor(value) or is_module(value) then
-    list[#list + 1] = { name, value, holder, key }
+    list[#list + 1] = { name, value, holder, key, zero }
   elseif is_plain(value) and depth < MOST_DEPTH then
     for _, below in ipairs(keys_of(value)) do
-      add(list, name .. "." .. below, value, below, depth + 1)
+      add(list, name .. "." .. below, zero .. "." .. from_zero(value, below), value, below,
+        depth + 1)
     end
   end
 end
 
---- What a module holds itself, as { name, value, holder, key } with value = holder[key].
+--- What a module holds itself, as { name, value, holder, key, zero } with value = holder[key];
+--- `zero` is the name with positions that count from 0.
 function fields.list(self)
   local list = {}
   for _, key in ipairs(order_of[self]) do
-    if key ~= "training" then add(list, tostring(key), self, key, 0) end
+    if key ~= "training" then add(list, tostring(key), from_zero(self, key), self, key, 0) end
   end
   return list
 end
@@ -144,14 +152,14 @@ function fields.enter(above, module, name)
   above[module] = true
 end
 
---- Calls visit(name, value, holder, key) for every tensor and module below, parents first.
-function fields.walk(self, visit, prefix, above)
-  prefix, above = prefix or "", above or {}
+--- Calls visit(name, value, holder, key, zero) for every tensor and module below, parents first.
+function fields.walk(self, visit, prefix, zeros, above)
+  prefix, zeros, above = prefix or "", zeros or "", above or {}
   fields.enter(above, self, prefix:sub(1, -2))
   for _, field in ipairs(fields.list(self)) do
-    local name, value = prefix .. field[1], field[2]
-    visit(name, value, field[3], field[4])
-    if is_module(value) then fields.walk(value, visit, name .. ".", above) end
+    local name, value, zero = prefix .. field[1], field[2], zeros .. field[5]
+    visit(name, value, field[3], field[4], zero)
+    if is_module(value) then fields.walk(value, visit, name .. ".", zero .. ".", above) end
   end
   above[self] = nil
 end

@@ -10,6 +10,7 @@
 local core = require "sgl.core"
 local api = require "sgl.api"
 local fields = require "sgl.nn.fields"
+local state = require "sgl.nn.state"
 local names = require "sgl.names"
 local versioned = require "sgl.versioned"
 
@@ -157,26 +158,21 @@ method("to", { doc = "Casts parameters and buffers of float type to a dtype.",
   end)
 
 method("state_dict", { doc = "Parameters and buffers by name. The list part of the table holds "
-  .. "the names in order; values are the tensors themselves, not copies.",
-  returns = "table: name -> tensor, and names from 1" }, function(self)
-  local dict = {}
-  for _, item in ipairs(collect(self, core.is_tensor, true)) do
-    dict[#dict + 1] = item[1]
-    dict[item[1]] = item[2]
-  end
-  return dict
-end)
+  .. "the names in order; values are the tensors themselves, not copies. With PyTorch's names, "
+  .. "what is one tensor there is joined.",
+  opts = { { "names", "string", nil, "'pytorch': names and layouts that load there" } },
+  returns = "table: name -> tensor, and names from 1" },
+  function(self, o) return state.state_dict(self, o.names) end)
 
 method("load_state_dict", {
   doc = "Copies values by name into parameters and buffers.",
   args = { { "dict", "table", "name -> tensor, as state_dict or sgl.load gives" } },
   opts = { { "strict", "boolean", true, "names must be the same on both sides" },
-           { "from", "string", nil, "'pytorch': lists in the names count from 0" } },
+           { "from", "string", nil, "'pytorch': names and layouts of a file saved there; 'sgl': "
+             .. "those of this library, whatever they look like" } },
   returns = "the module; names that were missing and that were unexpected, as lists",
   errors = "a missing or unexpected name (strict), a shape or dtype that differs",
-}, function(self, dict, o)
-  return self, names.load(self:state_dict(), dict, o.strict, o.from, api.describe)
-end)
+}, function(self, dict, o) return self, state.load(self, dict, o) end)
 
 local function describe(self, indent, name, above)
   local lines = {}

@@ -2,10 +2,10 @@
  *
  * In:    the blocks, captured.
  * Out:   whether they assigned a tensor, as a bool of the graph around.
- * Holds: where the predicate or the number of steps tells it, nothing is added; else the blocks tell
- *        it, by one result more.
- * A tensor that was not assigned is the tensor that it was: its gradient is that by the node before,
- * and whoever holds it keeps its history.
+ * Holds: where the predicate or the number of steps tells it, nothing is added; else the blocks
+ *        tell it, by one result more.
+ * A tensor that was not assigned is the tensor that it was: its gradient is that by the node
+ * before, and whoever holds it keeps its history.
  */
 #include "capture/room.h"
 #include "ir/build.h"

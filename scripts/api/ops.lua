@@ -30,6 +30,7 @@ local FAMILIES = {
   { "index", "Indexing, sorting, running sums" },
   { "control", "Control flow" },
   { "effect", "Effects" },
+  { "comm", "Between ranks" },
 }
 
 local KINDS = {

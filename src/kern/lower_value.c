@@ -300,6 +300,7 @@ static const LowerFn BY_FAMILY[] = {
     [FAM_index] = NULL,
     [FAM_control] = NULL,
     [FAM_effect] = NULL,
+    [FAM_comm] = NULL,
 };
 
 static LowerValue *value_find(const Lower *l, const Node *n, const IndexMap *at, int stage,

@@ -217,6 +217,7 @@ static const FuseRule FUSE_RULES[] = {
      "the product has its own loops; it reads strided views, so permutes cost nothing"},
     {"F11", -1, FAM_control, place_call, "runs blocks, which are programs of their own"},
     {"F12", -1, FAM_effect, place_call, "leaves the program"},
+    {"F13", -1, FAM_comm, place_call, "meets other ranks"},
     {"F6", -1, FAM_reduce, place_reduction,
      "joins the kernel of its reader when both walk the same rows, else starts one"},
     {"F7", -1, FAM_movement, place_free,

@@ -16,6 +16,13 @@ typedef struct Edge {
     struct Edge *next;
 } Edge;
 
+/* A group that may run, as it was when it was put on the heap. */
+typedef struct Ready {
+    int64_t gain;
+    uint32_t position;
+    int group;
+} Ready;
+
 typedef struct Order {
     Schedule *s;
     int n;
@@ -23,11 +30,14 @@ typedef struct Order {
     Edge **next;             /* by group: groups that must wait for it */
     int *waits;              /* by group: edges into it */
     int *stamp, now, *stack; /* of the search for a path; a group is pushed once */
-    int *readers;            /* by node id of a root: groups still to read it */
+    int *readers;            /* by node id of a root: groups still to read it, */
+    int64_t *left;           /* and the sum of their numbers: the number of the last one */
     bool *kept;              /* by node id of a root: it never frees memory of the arena */
+    bool *placed;            /* by group */
     bool *late;              /* by group: writes state, and no group that may fail waits for it */
     int failing;             /* groups that may fail, still to run */
-    VEC(int) ready, held;    /* held: late ones, until there are none such */
+    VEC(Ready) ready;        /* a heap; a group whose gain grew is in it again */
+    VEC(int) held;           /* late ones, until there are none such */
 } Order;
 
 static bool add_edge(Order *o, int from, int to)
@@ -66,6 +76,7 @@ static bool first_of_root(const Order *o, const Group *g, int k)
     return true;
 }
 
+/* A group waits for those whose nodes it reads; counts the readers of each value, too. */
 static bool add_data_edges(Order *o)
 {
     for (int t = 0; t < o->n; t++) {
@@ -73,8 +84,10 @@ static bool add_data_edges(Order *o)
         for (int k = 0; k < g->ins.n; k++) {
             int from = o->s->group_of[g->ins.at[k]->id];
             if (from >= 0 && from != t && !add_edge(o, from, t)) return false;
-            if (g->kind != GROUP_ALIAS && first_of_root(o, g, k))
-                o->readers[pass_root(o->s, g->ins.at[k])->id]++;
+            if (g->kind == GROUP_ALIAS || !first_of_root(o, g, k)) continue;
+            uint32_t root = pass_root(o->s, g->ins.at[k])->id;
+            o->readers[root]++;
+            o->left[root] += t;
         }
     }
     return true;
@@ -148,10 +161,12 @@ static bool build(Order *o)
     o->stack = base_arena_alloc(&o->arena, (groups + 1) * sizeof *o->stack);
     o->late = base_arena_zero(&o->arena, groups, sizeof *o->late);
     o->readers = base_arena_zero(&o->arena, nodes, sizeof *o->readers);
+    o->left = base_arena_zero(&o->arena, nodes, sizeof *o->left);
     o->kept = base_arena_zero(&o->arena, nodes, sizeof *o->kept);
+    o->placed = base_arena_zero(&o->arena, groups, sizeof *o->placed);
     int *writer = base_arena_alloc(&o->arena, nodes * sizeof *writer);
-    if (!o->next || !o->waits || !o->stamp || !o->stack || !o->late || !o->readers || !o->kept ||
-        !writer)
+    if (!o->next || !o->waits || !o->stamp || !o->stack || !o->late || !o->readers || !o->left ||
+        !o->kept || !o->placed || !writer)
         return false;
 
     for (size_t i = 0; i < nodes; i++) writer[i] = -1;
@@ -189,35 +204,69 @@ static uint32_t position(const Order *o, int t)
     return g->nodes.n ? g->nodes.at[g->nodes.n - 1]->id : 0;
 }
 
-/* Takes the ready group that frees most; among equals the one that came first in the program, so
- * that the order is the same each time. */
-static int take_best(Order *o)
+/* Among equals the one that came first in the program goes first, so that the order is the same
+ * each time. */
+static bool before(const Ready *a, const Ready *b)
 {
-    int best = 0;
-    int64_t best_gain = gain(o, o->ready.at[0]);
-    for (int i = 1; i < o->ready.n; i++) {
-        int t = o->ready.at[i];
-        int64_t x = gain(o, t);
-        if (x < best_gain) continue;
-        if (x == best_gain && position(o, t) > position(o, o->ready.at[best])) continue;
-        best = i, best_gain = x;
+    if (a->gain != b->gain) return a->gain > b->gain;
+    if (a->position != b->position) return a->position < b->position;
+    return a->group < b->group;
+}
+
+static bool push(Order *o, int t)
+{
+    Ready r = {gain(o, t), position(o, t), t};
+    if (!vec_push(&o->ready, r)) return false;
+    int i = o->ready.n - 1;
+    for (; i > 0 && before(&r, &o->ready.at[(i - 1) / 2]); i = (i - 1) / 2)
+        o->ready.at[i] = o->ready.at[(i - 1) / 2];
+    o->ready.at[i] = r;
+    return true;
+}
+
+/* Takes the ready group that frees most. */
+static int pop(Order *o)
+{
+    int best = o->ready.at[0].group, i = 0, child;
+    Ready last = vec_pop(&o->ready);
+    if (!o->ready.n) return best;
+    for (; (child = 2 * i + 1) < o->ready.n; i = child) {
+        const Ready *at = &o->ready.at[child];
+        child += child + 1 < o->ready.n && before(at + 1, at);
+        if (!before(&o->ready.at[child], &last)) break;
+        o->ready.at[i] = o->ready.at[child];
     }
-    int t = o->ready.at[best];
-    o->ready.at[best] = vec_pop(&o->ready);
-    return t;
+    o->ready.at[i] = last;
+    return best;
 }
 
 static bool make_ready(Order *o, int t)
 {
-    return o->failing && o->late[t] ? vec_push(&o->held, t) : vec_push(&o->ready, t);
+    return o->failing && o->late[t] ? vec_push(&o->held, t) : push(o, t);
 }
 
 static bool release_held(Order *o)
 {
     bool ok = true;
-    for (int i = 0; i < o->held.n && ok; i++) ok = vec_push(&o->ready, o->held.at[i]);
+    for (int i = 0; i < o->held.n && ok; i++) ok = push(o, o->held.at[i]);
     o->held.n = 0;
     return ok;
+}
+
+/* Group t has run: one reader less of what it read. The last reader of a value frees it, so it
+ * gains. */
+static bool has_read(Order *o, int t)
+{
+    const Group *g = &o->s->groups.at[t];
+    for (int k = 0; k < g->ins.n && g->kind != GROUP_ALIAS; k++) {
+        if (!first_of_root(o, g, k)) continue;
+        uint32_t root = pass_root(o->s, g->ins.at[k])->id;
+        o->left[root] -= t;
+        if (--o->readers[root] != 1 || o->kept[root]) continue;
+        int last = (int)o->left[root];
+        if (!o->waits[last] && !make_ready(o, last)) return false;
+    }
+    return true;
 }
 
 /* sequence[i] becomes the i-th group to run; returns how many could be placed, or -1. */
@@ -227,11 +276,11 @@ static int choose(Order *o, int *sequence)
     for (int t = 0; t < o->n; t++)
         if (!o->waits[t] && !make_ready(o, t)) return -1;
     while (o->ready.n) {
-        int t = take_best(o);
-        const Group *g = &o->s->groups.at[t];
+        int t = pop(o);
+        if (o->placed[t]) continue;
+        o->placed[t] = true;
         sequence[placed++] = t;
-        for (int k = 0; k < g->ins.n && g->kind != GROUP_ALIAS; k++)
-            if (first_of_root(o, g, k)) o->readers[pass_root(o->s, g->ins.at[k])->id]--;
+        if (!has_read(o, t)) return -1;
         for (const Edge *e = o->next[t]; e; e = e->next)
             if (--o->waits[e->to] == 0 && !make_ready(o, e->to)) return -1;
         if (o->s->groups.at[t].fails && --o->failing == 0 && !release_held(o)) return -1;

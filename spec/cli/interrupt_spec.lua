@@ -95,8 +95,8 @@ describe("the second Ctrl-C", function()
       end, { fullgraph = false })
       report(pcall(function() for k = 1, 10 do step(k) end end))
     ]]
-    assert.matches("^false\tSGL_EINTR\tinterrupted at once: .*state may be torn\twhat a step updates",
-      out)
+    assert.matches("^false\tSGL_EINTR\tinterrupted at once: .*state may be torn", out)
+    assert.matches("\twhat a step updates", out)
     assert.matches("3.0\t2.0\n$", out)
   end)
 

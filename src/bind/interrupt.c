@@ -5,9 +5,9 @@
  *            wherever it is; the error says that state may be torn
  *   next     what was raised may have been caught: it ends the process, as it ends `lua`
  *
- * Holds: the handler only stores and sets a hook, which Lua allows in a signal handler. While a step
- *        is captured the hook is that of watch/, and the first Ctrl-C waits. One Lua state, the
- *        interpreter's, can be armed.
+ * Holds: the handler only stores and sets a hook, which Lua allows in a signal handler. While a
+ *        step is captured the hook is that of watch/, and the first Ctrl-C waits. One Lua state,
+ *        the interpreter's, can be armed.
  */
 #include <signal.h>
 #include <string.h>

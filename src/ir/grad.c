@@ -15,7 +15,9 @@
 #include "ir/build.h"
 #include "ir/check.h"
 #include "ir/control.h"
+#include "ir/custom.h"
 #include "ir/grad.h"
+#include "ir/result.h"
 
 typedef struct Reverse {
     Graph *g;
@@ -98,10 +100,11 @@ static int accumulate(Reverse *r, const Node *n, Node *dy, int which, Node *dx)
     Node *x = n->in[which];
     Family family = ir_op(n)->family;
     bool masked = r->masked[n->id] && family != FAM_dot && family != FAM_reduce;
+    bool each = ir_family_elementwise(family) || (family == FAM_custom && dy);
     if (dx->dtype != x->dtype || !ir_same_dims(dx, x))
         return base_fail(r->g->cx, SGL_EINTERN, "grad: %s gives input %d a gradient of other dims",
                          ir_op(n)->name, which + 1);
-    if (masked && ir_family_elementwise(family) && !passes(dx, dy)) {
+    if (masked && each && !passes(dx, dy)) {
         Node *zero = ir_const_like(dx, 0);
         dx = ir_where(ir_eq(dy, zero), zero, dx);
     }
@@ -135,7 +138,7 @@ static bool gather_results(Reverse *r, Node *n, int nout, Node **dy, uint8_t *ma
 {
     bool any = false;
     for (int k = 0; k < nout; k++) {
-        const Node *result = ir_control_find(n, k);
+        const Node *result = ir_result_find(n, k);
         if (!takes_part(r, result)) continue;
         if (result->id < n->id) return false;
         dy[k] = r->cotangent[result->id];
@@ -145,10 +148,17 @@ static bool gather_results(Reverse *r, Node *n, int nout, Node **dy, uint8_t *ma
     return any;
 }
 
-/* The same for a control node with its results. */
-static int reverse_control(Reverse *r, Node *n)
+/* Does an element of its gradient depend on that at its place of the one cotangent? */
+static bool is_each(const Node *n)
 {
-    int nout = ir_control(n).nout, rc = SGL_OK;
+    const sgl_op *op = ir_custom_op(n);
+    return op && op->flags & SGL_OP_ELEMENTWISE && op->outputs == 1;
+}
+
+/* The same for a node with results. */
+static int reverse_results(Reverse *r, Node *n)
+{
+    int nout = ir_result_count(n), rc = SGL_OK;
     Node **dy = base_mem_zero((size_t)(nout + n->nin), sizeof *dy);
     uint8_t *masked = base_mem_zero((size_t)(nout + n->nin), 1);
     if (!dy || !masked) rc = out_of_memory(r->g);
@@ -157,9 +167,10 @@ static int reverse_control(Reverse *r, Node *n)
         uint8_t *wants = masked + nout;
         for (int i = 0; i < n->nin; i++) wants[i] = r->flows[n->in[i]->id];
         for (int k = 0; k < nout; k++) r->masked[n->id] |= masked[k];
-        rc = ir_control_grad(n, dy, masked, wants, dx);
+        rc = ir_is_control(n) ? ir_control_grad(n, dy, masked, wants, dx)
+                              : ir_custom_grad(n, dy, dx);
         for (int i = 0; !rc && i < n->nin; i++)
-            if (dx[i] && wants[i]) rc = accumulate(r, n, NULL, i, dx[i]);
+            if (dx[i] && wants[i]) rc = accumulate(r, n, is_each(n) ? dy[0] : NULL, i, dx[i]);
     }
     base_mem_free(dy);
     base_mem_free(masked);
@@ -174,8 +185,8 @@ static int reverse(Reverse *r, uint32_t last)
         if (!takes_part(r, n) || !ir_op(n)->flows) continue;
         r->g->src = n->src;
         r->g->origin = n;
-        if (ir_is_control(n)) rc = reverse_control(r, n);
-        else if (r->cotangent[id]) rc = reverse_node(r, n);
+        if (ir_has_results(n)) rc = reverse_results(r, n);
+        else if (r->cotangent[id] && n->op != OP_result) rc = reverse_node(r, n);
     }
     return rc;
 }

@@ -35,6 +35,21 @@ end
 --- The name under which a module listed the tensor last, or nil.
 function names.listed(tensor) return listed[tensor] end
 
+-- Parameters whose place in a module went to another one, as { field, file, line }.
+local replaced = setmetatable({}, { __mode = "k" })
+
+--- Notes that another parameter takes the tensor's place in a field.
+function names.replace(tensor, field)
+  local file, line = core.position()
+  replaced[tensor] = { field, file or "?", line or 0 }
+end
+
+--- "field 'weight' at train.lua:7", where the tensor was replaced last; nil: it was not.
+function names.replaced(tensor)
+  local at = replaced[tensor]
+  return at and ("field '%s' at %s:%d"):format(at[1], at[2], at[3]) or nil
+end
+
 -- The objects that hold state among all that the guards lead through, in their order.
 local function met_holders(list)
   local found, seen = {}, {}
@@ -134,84 +149,6 @@ function names.paths(calls)
     paths[i] = not name and "" or path == "" and name or path .. "." .. name
   end
   return paths
-end
-
--- A name whose numbers count from 0, as PyTorch's lists do, counted from 1: "0.weight", "1.weight".
-local function from_zero(name)
-  return (("." .. name):gsub("%.(%d+)%f[.%z]", function(n) return "." .. (n + 1) end):sub(2))
-end
-
--- The same values under names that count from 1.
-local function counted_from_one(dict)
-  local out = {}
-  for _, name in ipairs(dict) do
-    local new = type(name) == "string" and from_zero(name) or name
-    out[#out + 1], out[new] = new, dict[name]
-  end
-  return out
-end
-
--- Do all names fit once they count from 1, while they do not as they are?
-local function is_shifted(own, dict)
-  local other = false
-  for _, name in ipairs(dict) do
-    if type(name) ~= "string" or not own[from_zero(name)] then return false end
-    other = other or not own[name]
-  end
-  return other
-end
-
--- Names on one side only.
-local function differences(own, dict)
-  local missing, extra = {}, {}
-  for _, name in ipairs(own) do
-    if not dict[name] then missing[#missing + 1] = name end
-  end
-  for name in pairs(dict) do
-    if type(name) == "string" and not own[name] then extra[#extra + 1] = name end
-  end
-  table.sort(extra)
-  return missing, extra
-end
-
-local SHIFTED = "its names count from 0, as PyTorch's do: pass { from = \"pytorch\" }"
-
-local function check_names(missing, extra)
-  if #missing > 0 then
-    core.raise("SGL_EARG", "load_state_dict: missing: " .. table.concat(missing, ", "),
-      "pass { strict = false } to load what is there")
-  elseif #extra > 0 then
-    core.raise("SGL_EARG", "load_state_dict: unexpected: " .. table.concat(extra, ", "),
-      "pass { strict = false } to ignore them")
-  end
-end
-
---- Copies values by name into the tensors of a state dict. With `strict` the names must be the same
---- on both sides; without, those on one side only are returned: missing, unexpected. `from` is
---- "pytorch" where lists count from 0.
-function names.load(own, dict, strict, from, describe)
-  if from == "pytorch" then
-    dict = counted_from_one(dict)
-  elseif from ~= nil then
-    core.raise("SGL_EARG", ("load_state_dict: 'from' must be 'pytorch', not '%s'"):format(from))
-  elseif is_shifted(own, dict) then
-    core.raise("SGL_EARG", "load_state_dict: every name is that of the next layer here", SHIFTED)
-  end
-  local pending = {}
-  for _, name in ipairs(own) do
-    local value, to = dict[name], own[name]
-    if value and describe(value) ~= describe(to) then
-      core.raise("SGL_ESHAPE", ("load_state_dict: '%s' is %s here and %s in the dict"):format(
-        name, describe(to), describe(value)),
-        "the dict must come from a module of the same sizes and dtype")
-    elseif value then
-      pending[#pending + 1] = { to, value }
-    end
-  end
-  local missing, extra = differences(own, dict)
-  if strict then check_names(missing, extra) end
-  for _, p in ipairs(pending) do p[1]:assign(p[2]) end
-  return missing, extra
 end
 
 return names

@@ -88,7 +88,13 @@ local ROWS = {
   { "ok", function(x) if w then return x end end },
   { "ok", function(x) return not w and x or x end },
   { "B-COND", function(x) if x:gt(0) then return x end end },
-  { "B-COND", function(x) if x:sum() then return x end end },
+  { "ok", function(x) if x:sum() then return x end end },
+  { "ok", function(x) local sum for i = 1, 3 do sum = sum and sum + x * i or x end return sum end },
+  { "ok", function(x) local h = x * 2 h = h or w return h end },
+  { "ok", function(x) local aux = x:sum() if not aux then return x end return aux + x end },
+  { "ok", function(x) local h while not h do h = x * 2 end repeat h = h + 1 until h return h end },
+  { "ok", function(x) return check(x * 2) end },
+  { "B-COND", function(x) local all = x:gt(0):all() local h = all and x or w return h end },
   { "B-COND", function(x) while x:gt(0) do return x end end },
   { "B-COND", function(x) repeat x = x + 1 until x:gt(0) return x end },
   { "B-COND", function(x) return not x:gt(0) end },
@@ -110,7 +116,7 @@ local ROWS = {
   { "ok", function(x)
     local _, e = pcall(function() return x:reshape(7) end)
     return x * #tostring(e) * #(e .. "!")
-  end },
+  end, sized },
   { "B-KEY", function(x) local t = {} return t[x] end },
   { "B-KEY", function(x) local t = {} t[x + 1] = 1 end },
   { "B-KEY", function(x) return (rawget({}, x + 1)) end },

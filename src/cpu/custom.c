@@ -42,33 +42,38 @@ static void put_array(const View *v, sgl_array *to)
     for (int d = 0; d < v->rank; d++) to->dims[d] = v->extent[d];
 }
 
-CpuCustom *cpu_custom_plan(Ctx *cx, const Step *s)
+int cpu_custom_plan(Ctx *cx, const Step *s, CpuCustom **out)
 {
     const sgl_op *op = ir_custom_op(s->node);
     CustomRun run = ir_custom_run(op, "cpu");
     if (!run) {
         base_fail(cx, SGL_EUNSUP, "%s: the op has no function for the backend cpu", op->name);
         base_err_hint(&cx->err, "its row names the backends that it runs on");
-        return NULL;
+        return SGL_EUNSUP;
     }
     CpuCustom *c = base_mem_zero(1, sizeof *c + (size_t)s->nargs * sizeof c->array[0]);
-    if (!c) {
-        base_no_memory(cx, "a step of a registered op");
-        return NULL;
-    }
+    if (!c) return base_no_memory(cx, "a step of a registered op");
     int nin = s->node->nin;
     c->step = s;
     c->run = run;
     ir_custom_attrs(s->node, c->attr);
     c->whole = (sgl_call){.op = op, .attr = c->attr, .nin = nin, .nout = s->nargs - nin};
+    *out = c;
+    return SGL_OK;
+}
+
+void cpu_custom_fit(CpuCustom *c)
+{
+    const Step *s = c->step;
+    c->spare = 0;
+    c->rows = 0;
     for (int i = 0; i < s->nargs; i++) {
         const View *v = &s->each[i];
         put_array(v, &c->array[i]);
         if (s->args[i] < 0) c->spare += bytes_of(v);
         if (is_each(c)) c->rows = cpu_view_count(v);
-        else if (op->rows && i >= nin) c->rows = v->extent[0];
+        else if (c->whole.op->rows && i >= c->whole.nin) c->rows = v->extent[0];
     }
-    return c;
 }
 
 size_t cpu_custom_spare(const CpuCustom *c) { return c->spare; }

@@ -2,8 +2,8 @@
 --
 -- In:    a tensor and a dim (default: the last).
 -- Out:   lazy tensors; indices are i32 from 0.
--- Holds: sorting is stable and puts NaN last. Running products and extremes are made by doubling:
---        step s joins each element with the one 2^s before it, log2(n) steps in all.
+-- Holds: sorting is stable and takes NaN for the largest. Running products and extremes are made by
+--        doubling: step s joins each element with the one 2^s before it, log2(n) steps in all.
 local api = require "sgl.api"
 local core = require "sgl.core"
 local dims = require "sgl.tensor.dims"

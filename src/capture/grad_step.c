@@ -182,7 +182,7 @@ static void history_free(Condition *c)
     base_mem_free(r);
 }
 
-static const ConditionOps CONDITION = {holds, put, history_free};
+static const ConditionOps CONDITION = {holds, put, history_free, false};
 
 /* ---- in a step */
 
@@ -301,7 +301,7 @@ void capture_grad_step_end(lua_State *L, Host *h, Capture *step)
     Condition *c;
     for (int i = 0; (c = watch_guards_condition_at(step->guards, i)); i++) {
         History *r = (History *)c;
-        if (!r->in_block) continue;
+        if (c->ops != &CONDITION || !r->in_block) continue;
         uint8_t *roles = bind_scratch(L, (size_t)g->inputs.n, 1);
         for (int k = 0; k < r->list.n; k++) roles[r->list.at[k].number] = r->list.at[k].roles;
         mark_all(g, roles);

@@ -12,6 +12,7 @@
 #include "capture/room.h"
 #include "tensor/dim.h"
 #include "bind/events.h"
+#include "ir/solve.h"
 #include "tensor/graph.h"
 #include "tensor/number.h"
 #include "tensor/grad_flow.h"
@@ -509,7 +510,7 @@ static int prog_sizes(lua_State *L)
     if (!p->dynamic) return bind_raise(L, SGL_ESTATE, NULL, "sizes: no size is symbolic");
     const Shape *list = input_shapes(L, h, p, 2);
     lua_createtable(L, n, 0);
-    int64_t *values = capture_dim_solve(capture_dynamic_graph(p->dynamic), list);
+    int64_t *values = ir_solve(capture_dynamic_graph(p->dynamic), list);
     if (!values) return bind_throw(L, h);
     for (int i = 1; i <= n; i++) {
         lua_rawgeti(L, 3, i);

@@ -74,6 +74,21 @@ static void require(lua_State *L, Recorder *r, int arg, Node *n, int fits, const
     lua_pop(L, 1);
 }
 
+static bool value(lua_State *L, Recorder *r, int arg)
+{
+    return capture_number_value(L, capture_step(capture_of(r)), arg);
+}
+
+static bool settle(lua_State *L, Recorder *r, int arg, const char *what)
+{
+    return capture_number_settle(L, capture_step(capture_of(r)), arg, what);
+}
+
+static int compare(lua_State *L, Recorder *r, int op, int a, int b)
+{
+    return capture_number_compare(L, capture_step(capture_of(r)), op, a, b);
+}
+
 /* ---- gradients */
 
 static Recorder *grad_home(lua_State *L, Recorder *r)
@@ -126,6 +141,9 @@ const RecorderOps CAPTURE_RECORDER = {
     .draw = draw,
     .made = made,
     .require = require,
+    .value = value,
+    .settle = settle,
+    .compare = compare,
     .grad_home = grad_home,
     .grad_check = grad_check,
     .break_begin = break_begin,

@@ -28,6 +28,10 @@ typedef struct CapturedArg {
     Tensor *given; /* what was passed; NULL: a number */
     bool assigned;
     enum { NO_NUMBER, INTEGER, FLOAT } number; /* of Lua */
+    union {
+        lua_Integer integer;
+        lua_Number real;
+    } value; /* of the number */
     int same;
 } CapturedArg;
 
@@ -78,6 +82,7 @@ typedef struct Capture {
     CapturedArg *args;
     SrcPos start; /* of the user's function; file NULL: unknown */
     ObsSpan span; /* of the capture of a step and its compilation */
+    bool held;    /* a step may be held to values of numbers among its arguments */
     bool whole;   /* the function returned, nothing was raised */
     int backend;  /* what it is captured for */
     BackendState before; /* of the backend */
@@ -178,6 +183,14 @@ void capture_program_class(lua_State *L); /* pushes the metatable */
 /* effect.c: the next effect is an error with the text when cond, a single bool, is false. NULL with
  * the error set. */
 Node *capture_effect_assert(Host *h, Node *cond, const char *text);
+
+/* outcome.c: of the number at `at`, computed of numbers among the arguments of the step alone; else
+ * false, or -1. Pushes the value that it has in the call that is captured. */
+bool capture_number_value(lua_State *L, const Capture *step, int at);
+/* Replaces it by that value, to which the step is held from then on; `what` needs it. */
+bool capture_number_settle(lua_State *L, Capture *step, int at, const char *what);
+/* How two numbers compare in that call (LUA_OPEQ …), to which the step is held. */
+int capture_number_compare(lua_State *L, Capture *step, int op, int a, int b);
 
 /* A run begins. After one that failed: was that the step's own error, which Lua meets as well? Then
  * the context's is cleared. */

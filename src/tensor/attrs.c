@@ -32,10 +32,10 @@ static void missing(const Reader *r, const AttrField *f)
 }
 
 /* The op is made for one value of the attribute. */
-static void refuse_number(const Reader *r, const AttrField *f, int at)
+static void settle_number(const Reader *r, const AttrField *f, int at)
 {
     Host *h = bind_of(r->L);
-    if (tensor_number_at(r->L, h, at)) tensor_number_refuse(r->L, h, at, what(r, f));
+    if (tensor_number_at(r->L, h, at)) tensor_number_settle(r->L, h, at, what(r, f));
 }
 
 /* ---- one value of Lua as a word, by what it means; `item` counts in a list, 0: no list */
@@ -44,7 +44,7 @@ static int64_t read_integer(Reader *r, const AttrField *f, int at, int item)
 {
     int exact;
     if (item) return tensor_check_item(r->L, at, item, what(r, f));
-    refuse_number(r, f, at);
+    settle_number(r, f, at);
     lua_Integer v = lua_tointegerx(r->L, at, &exact);
     if (lua_isboolean(r->L, at)) return lua_toboolean(r->L, at);
     if (!exact)
@@ -56,7 +56,7 @@ static int64_t read_integer(Reader *r, const AttrField *f, int at, int item)
 static int64_t read_real(Reader *r, const AttrField *f, int at, int item)
 {
     (void)item;
-    refuse_number(r, f, at);
+    settle_number(r, f, at);
     if (lua_type(r->L, at) != LUA_TNUMBER)
         bind_raise(r->L, SGL_EARG, NULL, "%s must be a number, got %s", what(r, f),
                    bind_kind(r->L, at));
@@ -77,7 +77,7 @@ static int64_t read_axis(Reader *r, const AttrField *f, int at, int item)
     if (item) {
         axis = tensor_check_item(r->L, at, item, what(r, f));
     } else {
-        refuse_number(r, f, at);
+        settle_number(r, f, at);
         axis = lua_tointegerx(r->L, at, &exact);
         if (!exact)
             bind_raise(r->L, SGL_EARG, NULL, "%s must be an axis, got %s", what(r, f),

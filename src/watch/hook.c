@@ -301,6 +301,30 @@ bool watch_hook_constant(lua_State *L, lua_Debug *ar, Watch *w, Frame *f, int i)
     return true;
 }
 
+/* ---- registers that have another value for one instruction, which calls nothing */
+
+void watch_swap(lua_State *L, const lua_Debug *ar, Watch *w, int at)
+{
+    w->swaps[w->nswaps] = at;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, w->guards);
+    lua_pushvalue(L, at);
+    lua_rawsetp(L, -2, &w->swaps[w->nswaps++]);
+    lua_pop(L, 1);
+    lua_replace(L, at);
+    w->swapped = ar->i_ci;
+}
+
+static void swap_back(lua_State *L, Watch *w)
+{
+    w->swapped = NULL;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, w->guards);
+    while (w->nswaps > 0) {
+        lua_rawgetp(L, -1, &w->swaps[--w->nswaps]);
+        lua_replace(L, w->swaps[w->nswaps]);
+    }
+    lua_pop(L, 1);
+}
+
 /* ---- the hook */
 
 /* The hook itself: instructions, calls and returns each go to the file that knows them. Where an
@@ -312,6 +336,7 @@ static void hook(lua_State *L, lua_Debug *ar)
         if (!w || !w->on) lua_sethook(L, NULL, 0, 0);
         return;
     }
+    if (w->swapped == ar->i_ci) swap_back(L, w);
     if (is_unwinding(w, ar)) return;
     if (ar->event == LUA_HOOKCOUNT) {
         if (w->entered) {

@@ -185,6 +185,20 @@ local STRUCTURED = {
     { { { 5, 33 } }, { dim = 2, reverse = 1 } }, { { { 2, 1, 3 } }, { dim = 2 } },
     { { { 0, 3 } }, { dim = 2 } }, { { { 3, 600 } }, { dim = 2 } },
   },
+  -- On a mesh of one rank; with several, spec/cli/run_spec.lua.
+  all_reduce = {
+    { { { 5, 7 } }, { kind = "sum", mesh = { 1 }, axes = { 1 } } },
+    { { {} }, { kind = "max", mesh = { 1, 1 }, axes = { 2, 1 } } },
+    { { { 0, 4 } }, { kind = "prod", mesh = { 1 }, axes = { 1 } } },
+  },
+  all_gather = {
+    { { { 5, 7 } }, { dim = 2, to = 7, size = 7, units = 7, blocks = 0, keep = 0, mesh = { 1 },
+                      axes = { 1 } } },
+  },
+  reduce_scatter = {
+    { { { 5, 7 } }, { kind = "min", dim = 1, to = 5, size = 5, units = 5, blocks = 8, keep = 0,
+                      mesh = { 1 }, axes = { 1 } } },
+  },
 }
 
 -- Rows and columns around the sizes where the order of a reduction changes (kernel.h, N2 and N3).

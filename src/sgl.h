@@ -33,7 +33,8 @@ extern "C" {
     X(SGL_ENOMEM, -1) X(SGL_ESHAPE, -2) X(SGL_EDTYPE, -3) X(SGL_EARG, -4) X(SGL_EINDEX, -5)       \
     X(SGL_EFILE, -6) X(SGL_EFORMAT, -7) X(SGL_EPARSE, -8) X(SGL_EVERIFY, -9) X(SGL_EGRAD, -10)    \
     X(SGL_ECLOSED, -11) X(SGL_EKNOB, -12) X(SGL_EUNSUP, -13) X(SGL_ENUMERIC, -14)                 \
-    X(SGL_ESTATE, -15) X(SGL_EINTR, -16) X(SGL_EINTERN, -17) X(SGL_EASSERT, -18)
+    X(SGL_ESTATE, -15) X(SGL_EINTR, -16) X(SGL_EINTERN, -17) X(SGL_EASSERT, -18)     \
+    X(SGL_EPEER, -19)
 #ifndef SGL_BASE_ERR_H           /* inside the library the codes come from its own table */
 #define SGL_STATUS_ITEM(name, number) name = number,
 typedef enum sgl_status { SGL_OK = 0, SGL_STATUS(SGL_STATUS_ITEM) } sgl_status;

@@ -32,6 +32,7 @@ local FAMILIES = {
   { "custom", "Registered ops" },
   { "result", "Results of nodes that have several" },
   { "effect", "Effects" },
+  { "comm", "Between ranks" },
 }
 
 local KINDS = {

@@ -217,6 +217,18 @@ describe("an op that a library brings", function()
     assert.matches("load_ops", engine.failure(sgl.custom, "no.such", x).hint)
   end)
 
+  it("leaves state as it was when it fails", function()
+    local w = sgl.ones(1)
+    local step = sgl.compile(function(x)
+      w:assign(w + 1)
+      return sgl.custom("t.fails", x), (select(2, sgl.custom("t.halves", sgl.custom("t.fails", x))))
+    end)
+    for _ = 1, 2 do
+      assert.are.equal("SGL_ENUMERIC", engine.failure(function() return (step(sgl.ones(1))) end).code)
+      assert.are.equal(1.0, w:item())
+    end
+  end)
+
   it("passes on what its function says of values", function()
     local function fn(x) return sgl.custom("t.fails", x * 2) end
     for _, call in ipairs { fn, sgl.compile(fn) } do

@@ -16,7 +16,7 @@ typedef struct sgl_context Ctx;
 typedef uint32_t Src;               /* a position in the user's source; 0: unknown */
 typedef struct SrcPos { const char *file; int line; } SrcPos;
 
-enum { CTX_OPS, CTX_OBS, CTX_DIMS, CTX_EXEC, CTX_HOST, CTX_SLOTS };
+enum { CTX_OPS, CTX_OBS, CTX_DIMS, CTX_COMM, CTX_EXEC, CTX_HOST, CTX_SLOTS };
 
 struct sgl_context {
     Err err;

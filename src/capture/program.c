@@ -16,12 +16,14 @@
 #include "tensor/graph.h"
 #include "tensor/number.h"
 #include "tensor/grad_flow.h"
+#include "shard/shard.h"
 
 typedef struct Prog {
     Owned owned;
     Cache *cache;      /* borrowed */
     CacheEntry *entry; /* NULL: closed, or symbolic sizes */
     Dynamic *dynamic;  /* with symbolic sizes; neither: closed */
+    Graph *whole;      /* what was captured, where the entry has one rank's part of it; else NULL */
     Program *program;  /* of the entry, or of the sizes that ran last; NULL: none did. The cache may
                           have freed it since prog_ready */
     int nargs, nin, nout;
@@ -60,6 +62,7 @@ static void prog_end(Owned *o)
     release(p->out, p->nout);
     if (p->dynamic) capture_dynamic_free(p->dynamic, p->dropped);
     if (p->entry) exec_cache_release(p->cache, p->entry, p->dropped);
+    if (p->whole) ir_graph_free(p->whole);
     base_mem_free(p->state);
     base_mem_free(p->assigned);
     base_mem_free(p->updated);
@@ -355,14 +358,16 @@ static int prog_run(lua_State *L)
     return 1;
 }
 
-/* program:graph() -> what was captured */
+/* program:graph(part) -> what was captured, or with `part` this rank's part of it */
 static int prog_graph(lua_State *L)
 {
     Host *h = bind_of(L);
     Prog *p = prog_check(L);
+    bool part = lua_toboolean(L, 2);
     GraphBox *b = tensor_graph_new(L, h);
     const Graph *g = p->dynamic ? capture_dynamic_graph(p->dynamic) : exec_cache_graph(p->entry);
     while (p->dynamic && g->from) g = g->from;
+    if (p->whole && !part) g = p->whole;
     b->kernels = p->program ? exec_program_info(p->program)->kernels : -1;
     b->graph = tensor_copy_whole(g);
     return tensor_graph_made(L, h, b);
@@ -612,6 +617,15 @@ static CacheEntry *entry_of(Host *h, Graph *g)
     return e;
 }
 
+/* The graph that runs: on several ranks, or in exact mode, another than was captured. Takes g. */
+static Graph *part_of(Prog *p, Graph *g)
+{
+    ShardPlan plan;
+    if (!shard_plan_of(g->cx, &plan)) return g;
+    p->whole = g;
+    return shard_step(g, &plan);
+}
+
 /* What can reach the results, of the graph as it was captured. */
 static void take_flow(lua_State *L, Prog *p, const Graph *g)
 {
@@ -656,6 +670,7 @@ int capture_program_push(lua_State *L, Host *h, Capture *c, int states)
         p->dynamic = capture_dynamic_new(h, g, &c->assumed.sizes);
         return p->dynamic ? 1 : bind_throw(L, h);
     }
-    p->entry = entry_of(h, g);
+    g = part_of(p, g);
+    p->entry = g ? entry_of(h, g) : NULL;
     return p->entry ? 1 : bind_throw(L, h);
 }

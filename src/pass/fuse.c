@@ -221,6 +221,7 @@ static const FuseRule FUSE_RULES[] = {
     {"F12", -1, FAM_effect, place_call, "leaves the program"},
     {"F13", -1, FAM_custom, place_call, "is done by a function of its own, from memory to memory"},
     {"F14", -1, FAM_result, place_call, "comes with the other results of its node"},
+    {"F15", -1, FAM_comm, place_call, "meets other ranks"},
     {"F6", -1, FAM_reduce, place_reduction,
      "joins the kernel of its reader when both walk the same rows, else starts one"},
     {"F7", -1, FAM_movement, place_free,

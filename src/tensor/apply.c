@@ -65,7 +65,7 @@ static Op check_op(lua_State *L, int arg)
 {
     Op op = bind_check_op(L, arg);
     Family family = OPS[op].family;
-    if (family == FAM_leaf || family >= FAM_control)
+    if (family == FAM_leaf || (family >= FAM_control && family <= FAM_effect))
         bind_raise(L, SGL_EARG, NULL, "%s makes no tensor from tensors", OPS[op].name);
     return op;
 }

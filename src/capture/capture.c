@@ -136,6 +136,25 @@ static void take_updates(lua_State *L, Host *h, Capture *c)
             bind_throw(L, h);
 }
 
+/* Whether the input is assigned becomes an output, one for all that have the same answer. */
+static void tell(lua_State *L, Capture *c, const Node *input, Node *set)
+{
+    Graph *g = c->trace.graph;
+    Told told = {.input = (int)ir_attr_int(input, 0), .output = g->outputs.n};
+    if (!set) return;
+    for (int i = 0; i < c->told.n; i++)
+        if (g->outputs.at[c->told.at[i].output].node == set) told.output = c->told.at[i].output;
+    if (told.output == g->outputs.n && ir_output(g, set, NULL) < 0) bind_throw(L, c->host);
+    if (!vec_push(&c->told, told)) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
+}
+
+static void take_told(lua_State *L, Capture *c)
+{
+    const Graph *g = c->trace.graph;
+    for (int i = 0; i < c->nargs; i++) tell(L, c, g->inputs.at[i].node, c->args[i].set);
+    for (int i = 0; i < c->states.n; i++) tell(L, c, c->states.at[i].input, c->states.at[i].set);
+}
+
 /* The list on the top of the stack becomes the outputs. */
 static void take_outputs(lua_State *L, Host *h, Capture *c)
 {
@@ -254,6 +273,7 @@ static void record(lua_State *L, Host *h, Capture *c, Guards *g)
     name_states(L, h, c);
     take_outputs(L, h, c);
     take_updates(L, h, c);
+    take_told(L, c);
     advance_rng(L, h, c);
     if (c->effect && ir_effect(c->trace.graph, IR_HOST, c->effect) < 0) bind_throw(L, h);
 }

@@ -278,12 +278,12 @@ static void step_if_done(Reversal *r, const Lists *l, Graph *g, const List *in, 
 /* A mark on any result is one on all carries, which mix from step to step. */
 static void mask_steps(Reversal *r)
 {
-    uint8_t *all = base_arena_zero(&r->arena, (size_t)r->c.nout, 1), any;
+    uint8_t *all = base_arena_zero(&r->arena, (size_t)r->c.nout, 1);
     if (!all) {
         r->failed = true;
         return;
     }
-    any = ir_control_chooses(r->n);
+    uint8_t any = ir_control_masks(r->n);
     for (int k = 0; k < r->c.nout; k++) any |= r->masked[k];
     for (int k = 0; k < r->c.nout; k++) all[k] = any;
     r->masked = all;

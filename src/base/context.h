@@ -29,8 +29,10 @@ struct sgl_context {
     int streams;                    /* of the device that is compiled for; 0: it has none */
     void *slot[CTX_SLOTS];
     void (*slot_free[CTX_SLOTS])(void *);
-    atomic_int interrupted;         /* set by a signal handler or another thread; programs stop at
-                                       the next step, and files that are read at the next piece */
+    atomic_int asked;               /* set by a signal handler: what changes nothing may end, such
+                                       as reading a file */
+    atomic_int interrupted;         /* set there or by another thread: programs stop at the next
+                                       step */
 };
 
 Ctx *base_ctx_new(Err *e);          /* reads the environment; NULL with *e set */

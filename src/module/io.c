@@ -48,7 +48,7 @@ static int raise_err(lua_State *L, const Err *e)
 
 FileRules module_file_rules(Host *h)
 {
-    return (FileRules){&h->cx->interrupted, h->cx->knobs.value[KNOB_unpack_limit]};
+    return (FileRules){&h->cx->asked, h->cx->knobs.value[KNOB_unpack_limit]};
 }
 
 int module_file_fail(lua_State *L, Host *h, const Err *e)

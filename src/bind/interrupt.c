@@ -1,6 +1,7 @@
 /* interrupt.c: Ctrl-C in the interpreter.
  *
- *   first    what the library does ends, a step whole, a file at the next piece; then the user's next instruction raises
+ *   first    what the library does ends, a step whole, a file at the next piece; then the user's
+ *            next instruction raises
  *   second   before that: the running program stops at its next step, Lua at its next instruction,
  *            wherever it is; the error says that state may be torn
  *   next     what was raised may have been caught: it ends the process, as it ends `lua`

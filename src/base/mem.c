@@ -89,6 +89,20 @@ void *base_mem_big(size_t bytes)
     return place(block, BIG_ALIGN, bytes);
 }
 
+/* Whole pages go back to the system, which gives zeros for them when they are touched. */
+void base_mem_clear(void *p, size_t bytes)
+{
+    const uintptr_t at = (uintptr_t)p, end = at + bytes;
+    const uintptr_t first = (at + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    const uintptr_t last = end / HUGE_PAGE * HUGE_PAGE;
+    if (first < last && madvise((void *)first, last - first, MADV_DONTNEED) == 0) {
+        memset(p, 0, first - at);
+        memset((void *)last, 0, end - last);
+    } else if (bytes) {
+        memset(p, 0, bytes);
+    }
+}
+
 static void *resize_big(void *p, size_t bytes)
 {
     void *q = base_mem_big(bytes);

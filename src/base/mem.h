@@ -24,6 +24,9 @@ void  base_mem_free(void *p);                       /* NULL is allowed */
 void *base_mem_big(size_t bytes);                   /* 64-byte aligned, huge pages from 4 MiB,
                                                        not zeroed, padded to 128 bytes */
 
+void  base_mem_clear(void *p, size_t bytes);        /* zeros; what is large takes memory only when
+                                                       it is touched */
+
 /* The figures now, of the whole process. */
 MemStats base_mem_stats(void);
 void base_mem_peak_restart(void);                   /* the peak is what lives now */

@@ -153,7 +153,9 @@ int dev_storage_read(const Storage *s, void *to)
 int dev_storage_zero(Storage *s)
 {
     s->fresh = false;
-    return dev_zero(s->device, s->at, s->bytes);
+    if (s->device) return dev_zero(s->device, s->at, s->bytes);
+    base_mem_clear(s->at, s->bytes);
+    return SGL_OK;
 }
 
 int dev_storage_write(Storage *s, const void *from)

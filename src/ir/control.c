@@ -20,11 +20,21 @@ static bool same_text(const Graph *a, const Graph *b)
     return same;
 }
 
+/* What is asked of a block again and again; its own blocks know it already. */
+static void know(Graph *block)
+{
+    block->hash = ir_graph_hash(block);
+    for (int id = 0; id < block->nodes.n; id++) {
+        block->masks |= ir_control_masks(block->nodes.at[id]);
+        block->may_fail |= ir_may_fail(block->nodes.at[id]);
+    }
+}
+
 int ir_block_add(Graph *g, Graph *block)
 {
     for (int i = 0; i < g->blocks.n; i++)
         if (g->blocks.at[i] == block) return i;
-    if (!block->hash) block->hash = ir_graph_hash(block);
+    if (!block->hash) know(block);
     if (g->cx->err.code) return g->cx->err.code;
     for (int i = 0; i < g->blocks.n; i++)
         if (g->blocks.at[i]->hash == block->hash && same_text(g->blocks.at[i], block)) return i;
@@ -116,27 +126,12 @@ Node *ir_control_result(Node *n, int out)
     return ir_attr_node(n->graph, n->op, n->nin, n->in, &b);
 }
 
-static uint8_t block_masks(const Graph *block)
-{
-    uint8_t mark = 0;
-    for (int id = 0; id < block->nodes.n; id++) mark |= ir_control_masks(block->nodes.at[id]);
-    return mark;
-}
-
 uint8_t ir_control_masks(const Node *n)
 {
     if (!ir_is_control(n)) return n->op == OP_where ? MASK_PART : 0;
     Control c = ir_control(n);
     bool runs = n->op == OP_scan && ir_dim_is_const(c.length) && c.length > 0;
-    return block_masks(c.block[0]) | (runs ? 0 : MASK_WHOLE);
-}
-
-static bool block_may_fail(const Graph *block)
-{
-    bool may = false;
-    for (int id = 0; block && id < block->nodes.n && !may; id++)
-        may = ir_may_fail(block->nodes.at[id]);
-    return may;
+    return c.block[0]->masks | (runs ? 0 : MASK_WHOLE);
 }
 
 bool ir_may_fail(const Node *n)
@@ -146,7 +141,7 @@ bool ir_may_fail(const Node *n)
     if (!ir_is_control(n))
         return family == FAM_effect || family == FAM_custom || ir_op(n)->domain == DOM_INDEX;
     Control c = ir_control(n);
-    return block_may_fail(c.block[0]) || block_may_fail(c.block[1]);
+    return c.block[0]->may_fail || (c.block[1] && c.block[1]->may_fail);
 }
 
 Node *ir_cond(Node *pred, int n, Node *const *in, int then, int otherwise, int out)

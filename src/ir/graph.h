@@ -82,7 +82,9 @@ struct Graph {
     bool part;               /* a body that repeats: of a run that fails no state is left */
     bool shares;             /* equal nodes are one; else only equal leaves and control nodes */
     int refs;                /* owners; more than one only for blocks */
-    uint64_t hash;           /* of a block, once it is one */
+    uint64_t hash;           /* of a block, once it is one, */
+    bool may_fail;           /* and whether some node of it may, */
+    uint8_t masks;           /* and what it masks (control.h): asked at each node that runs it */
 };
 
 /* An empty graph with one owner; NULL with the error set. */

@@ -3,8 +3,8 @@
 --
 -- In:    a file of fixtures; rows that differ on purpose.
 -- Out:   for each row a list of sentences, one for each place that differs; all expressions.
--- Holds: a row is run in f64 and f32, there compiled too and compared with itself; what differs on purpose must
---        differ, so that no row of that list outlives its reason.
+-- Holds: a row is run in f64 and f32, there compiled too and compared with itself; what differs on
+--        purpose must differ, so that no row of that list outlives its reason.
 
 local sgl = require "sgl"
 local support = require "spec.support"

@@ -109,23 +109,38 @@ local function run_past(self, ...)
   return table.unpack(values, 1, values.n)
 end
 
--- A call that no capture is known for to serve, or that Lua has to run.
-local function call_slowly(self, ...)
-  check_open(self)
-  if core.capturing() then return self.fn(...) end
-  local values, started = table.pack(...), clock()
+-- The capture that serves these arguments, made if there is none, and the walk through them; nil
+-- past the limit of captures.
+local function captured(self, values)
   local entry, walk
   repeat
     local key, plans, reason, cause
     key, walk, plans = signature.of(self, values)
     entry, reason, cause = captures.find(self, key, walk)
     if not entry then
-      if captures.past_limit(self, cause) then return run_past(self, ...) end
+      if captures.past_limit(self, cause) then return nil end
       entry = dynamic.capture(captures.make, self, key, walk, plans, reason)
       if entry and cause then self.changed[cause] = (self.changed[cause] or 0) + 1 end
       self.last_parts, self.last_places = walk.key, walk.places
     end
   until entry
+  return entry, walk
+end
+
+--- The capture that serves these arguments (a packed table), made if there is none; nothing runs.
+--- nil past the limit of captures.
+function compile.captured(self, values)
+  check_open(self)
+  return (captured(self, values))
+end
+
+-- A call that no capture is known for to serve, or that Lua has to run.
+local function call_slowly(self, ...)
+  check_open(self)
+  if core.capturing() then return self.fn(...) end
+  local started = clock()
+  local entry, walk = captured(self, table.pack(...))
+  if not entry then return run_past(self, ...) end
   if entry.failed then return run_failed(self, entry, ...) end
   self.latest = entry
   if entry.broken then return run_broken(self, entry, ...) end

@@ -11,5 +11,5 @@ int module_open_line(lua_State *L); /* line.c: sgl.line, which reads lines for t
 
 /* What a file adds to sgl.core. */
 extern const luaL_Reg MODULE_INFO[], MODULE_TABLES[], MODULE_IO[], MODULE_CSV[], MODULE_KNOBS[],
-    MODULE_DIST[];
+    MODULE_BUNDLE[], MODULE_DIST[];
 #endif

@@ -184,7 +184,8 @@ local function check(path, graph, state, examples)
 end
 
 local function about_of(what, o)
-  local about = { { "name", o.name or (type(what) == "function" and "function" or tostring(what)) } }
+  local name = o.name or (type(what) == "function" and "function" or tostring(what))
+  local about = { { "name", name } }
   for key, value in pairs(o.about or {}) do about[#about + 1] = { key, tostring(value) } end
   table.sort(about, function(a, b) return a[1] < b[1] end)
   return about
@@ -230,7 +231,9 @@ api.fn(api.root, "export", {
     raise("SGL_EARG", ("export: the first argument must be a module or a function, got %s"):format(
       api.describe(what)))
   end
-  if not o.file then raise("SGL_EARG", "export: option 'file' is missing", "file = \"model.sgl\"") end
+  if not o.file then
+    raise("SGL_EARG", "export: option 'file' is missing", "file = \"model.sgl\"")
+  end
   local ok, entry, examples = capture(what, specs, o)
   if not ok then
     return nil, "export: blocked in the capture: " .. tostring(entry),

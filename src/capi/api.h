@@ -41,7 +41,8 @@ SizeValues capi_sizes(const sgl_program *p);
 /* The type of a node for the sizes at hand. */
 sgl_array capi_type_now(const sgl_program *p, const Node *n);
 
-/* Does the caller's array fit `want`, where a size of -1 is any? SGL_EDTYPE, SGL_ESHAPE, SGL_EARG with a text in cx. */
+/* Does the caller's array fit `want`, where a size of -1 is any? SGL_EDTYPE, SGL_ESHAPE, SGL_EARG
+ * with a text in cx. */
 int capi_array_check(Ctx *cx, const char *what, const char *name, const sgl_array *a,
                      const sgl_array *want);
 #endif

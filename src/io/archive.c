@@ -55,6 +55,7 @@ typedef struct Zip {
     void (*error_end)(ZipError *e);
 } Zip;
 
+/* libzip, found when the first bundle is read or written. NULL with the error set. */
 static const Zip *library(Err *e)
 {
     static const char *const FILES[] = {"libzip.so.5", "libzip.so.4", NULL};
@@ -110,6 +111,7 @@ static int open_failed(const Zip *z, const char *path, int code, Err *e)
     return e->code;
 }
 
+/* A new file, in place of the one that is there. */
 static int write_zip(const char *path, const ArchivePart *parts, int n, Err *e)
 {
     const Zip *z = library(e);
@@ -127,6 +129,7 @@ static int write_zip(const char *path, const ArchivePart *parts, int n, Err *e)
     return SGL_EFILE;
 }
 
+/* Each part as a file, which appears as a whole; others in the folder stay. */
 static int write_folder(const char *path, const ArchivePart *parts, int n, Err *e)
 {
     Str file = {0};
@@ -210,6 +213,7 @@ static int read_zip(const char *path, const char *const *names, int n, Archive *
     return status;
 }
 
+/* Each part as a file of the folder. */
 static int read_folder(const char *path, const char *const *names, int n, Archive *out, Err *e)
 {
     Str file = {0};

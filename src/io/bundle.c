@@ -1,7 +1,7 @@
 /* bundle.c: an exported graph: its text, the values of its state, and what they are.
  *
- * In:   from outside: no byte is trusted. The manifest is read first: it says whether the others are
- *       whole, and whether they can be read here.
+ * In:   from outside: no byte is trusted. The manifest is read first: it says whether the others
+ *       are whole, and whether they can be read here.
  * Holds: keys of the manifest that are not known are passed over, so that later versions may add
  *        some; what changes the meaning of the others gets another format number.
  */
@@ -21,6 +21,7 @@ static uint32_t checksum(const void *data, size_t bytes)
 
 /* ---- writing */
 
+/* The manifest; part[] has the names and bytes of the others. */
 static void put_manifest(const Bundle *b, const ArchivePart *part, Str *out)
 {
     base_str_fmt(out,
@@ -91,6 +92,7 @@ typedef struct Check {
     int64_t bytes, sum;
 } Check;
 
+/* Bytes and checksums of the parts, as the manifest has them. */
 static void read_parts(Json *j, Check *check)
 {
     bool first = true;
@@ -129,6 +131,7 @@ static void read_member(Json *j, const char *key, Bundle *out, int64_t *format, 
     else skip_value(j, 0);
 }
 
+/* Reads the manifest; a format that is too new is told before what else may be strange in it. */
 static int read_manifest(const char *path, Bundle *out, Check *check, Err *e)
 {
     const ArchivePart *p = &out->archive.parts.at[MANIFEST];

@@ -66,7 +66,7 @@ static void add_about(lua_State *L, int arg, Bundle *b)
     }
 }
 
-/* core.bundle_write(path, kind, text of the graph, { { name, tensor }, … }, { { key, text }, … }) */
+/* core.bundle_write(path, kind, text of the graph, list of { name, tensor }, list of { key, text }) */
 static int bundle_write(lua_State *L)
 {
     Host *h = bind_of(L);
@@ -83,6 +83,7 @@ static int bundle_write(lua_State *L)
     return 1;
 }
 
+/* A list of { name, tensor }. */
 static void push_state(lua_State *L, Host *h, const Bundle *b)
 {
     lua_createtable(L, b->state.arrays.n, 0);

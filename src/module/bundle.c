@@ -66,7 +66,7 @@ static void add_about(lua_State *L, int arg, Bundle *b)
     }
 }
 
-/* core.bundle_write(path, kind, text of the graph, list of { name, tensor }, list of { key, text }) */
+/* core.bundle_write(path, kind, graph as text, list of { name, tensor }, list of { key, text }) */
 static int bundle_write(lua_State *L)
 {
     Host *h = bind_of(L);

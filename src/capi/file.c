@@ -5,7 +5,6 @@
  */
 #include <string.h>
 #include "base/file.h"
-#include "base/write.h"
 #include "capi/api.h"
 #include "io/bundle.h"
 
@@ -33,7 +32,8 @@ static const FileArray *state_array(sgl_program *p, int i, const FileArrays *fil
 }
 
 /* Gives the program all of its state from the file, or none. */
-static int take_state(sgl_program *p, const FileArrays *file, const char *path)
+static int take_state(sgl_program *p, const FileSource *from, const FileArrays *file,
+                      const char *path)
 {
     int n = sgl_count(p, SGL_STATE);
     for (int i = 0; i < n; i++)
@@ -41,7 +41,8 @@ static int take_state(sgl_program *p, const FileArrays *file, const char *path)
     for (int i = 0; i < n; i++) {
         void *to = dev_storage_edit(capi_state(p, i));
         if (!to) return p->cx->err.code;
-        io_format_read(state_array(p, i, file, path), to);
+        int code = io_source_read(from, state_array(p, i, file, path), to, &p->cx->err);
+        if (code < 0) return code;
     }
     return SGL_OK;
 }
@@ -52,13 +53,14 @@ int sgl_load_state(sgl_program *p, const char *path)
     if (code < 0) return code;
     if (!path) return base_fail(p->cx, SGL_EARG, "sgl_load_state: the path is NULL");
     FileArrays file = {0};
-    char *bytes = NULL;
-    size_t n;
-    code = base_file_read(path, &bytes, &n, &p->cx->err);
-    if (code == SGL_OK) code = io_format_of(path)->load(bytes, n, path, &file, &p->cx->err);
-    if (code == SGL_OK) code = take_state(p, &file, path);
+    FileSource from;
+    Err *e = &p->cx->err;
+    FileRules rules = {&p->cx->asked, p->cx->knobs.value[KNOB_unpack_limit]};
+    code = io_source_open(&from, path, rules, e);
+    if (code == SGL_OK) code = io_source_describe(&from, io_format_of(path), &file, e);
+    if (code == SGL_OK) code = take_state(p, &from, &file, path);
     io_format_free(&file);
-    base_mem_free(bytes);
+    io_source_close(&from);
     return code;
 }
 
@@ -72,12 +74,21 @@ sgl_program *sgl_load(sgl_context *cx, const char *path, const char *state)
     Bundle file = {0};
     sgl_program *p = NULL;
     if (io_bundle_read(path, &file, &cx->err) == SGL_OK) p = sgl_parse(cx, file.graph);
-    int code = p ? take_state(p, &file.state, path) : SGL_OK;
+    int code = p ? take_state(p, &file.source, &file.state, path) : SGL_OK;
     io_bundle_free(&file);
     if (code == SGL_OK && p && state) code = sgl_load_state(p, state);
     if (code == SGL_OK) return p;
     sgl_program_free(p);
     return NULL;
+}
+
+/* Ends the writing in any case. */
+static int write_arrays(const FileArray *list, int n, FileWrite *to, Err *e)
+{
+    int code = io_format_find("safetensors")->save(list, n, NULL, 0, to, e);
+    if (code == SGL_OK) return base_write_end(to, e);
+    base_write_drop(to);
+    return code;
 }
 
 int sgl_save_state(sgl_program *p, const char *path)
@@ -86,8 +97,7 @@ int sgl_save_state(sgl_program *p, const char *path)
     if (code < 0) return code;
     if (!path) return base_fail(p->cx, SGL_EARG, "sgl_save_state: the path is NULL");
     FileArray *list = base_mem_zero((size_t)n + 1, sizeof *list);
-    char *bytes = NULL;
-    size_t size;
+    FileWrite to;
     if (!list) return base_fail(p->cx, SGL_ENOMEM, "no memory to save %d values", n);
     for (int i = 0; i < n && code == SGL_OK; i++) {
         const Storage *s = capi_state(p, i);
@@ -99,10 +109,8 @@ int sgl_save_state(sgl_program *p, const char *path)
         memcpy(list[i].dims, s->dims, (size_t)s->rank * sizeof *s->dims);
         if (!list[i].data) code = p->cx->err.code;
     }
-    const Format *format = io_format_find("safetensors");
-    if (code == SGL_OK) code = format->save(list, n, NULL, 0, &bytes, &size, &p->cx->err);
-    if (code == SGL_OK) code = base_file_write(path, bytes, size, &p->cx->err);
-    base_mem_free(bytes);
+    if (code == SGL_OK) code = base_write_begin(&to, path, &p->cx->err);
+    if (code == SGL_OK) code = write_arrays(list, n, &to, &p->cx->err);
     base_mem_free(list);
     return code;
 }

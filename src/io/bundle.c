@@ -43,20 +43,20 @@ static void put_manifest(const Bundle *b, const ArchivePart *part, Str *out)
 
 int io_bundle_write(const char *path, const Bundle *b, Err *e)
 {
-    Str manifest = {0};
-    char *state = NULL;
-    size_t bytes;
-    const Format *format = io_format_find("safetensors");
-    int status = format->save(b->state.arrays.at, b->state.arrays.n, NULL, 0, &state, &bytes, e);
-    if (status < 0) return status;
+    Str manifest = {0}, state = {0};
+    FileWrite to;
+    base_write_begin_memory(&to, &state);
+    int status =
+        io_format_find("safetensors")->save(b->state.arrays.at, b->state.arrays.n, NULL, 0, &to, e);
+    status = status < 0 ? (base_write_drop(&to), status) : base_write_end(&to, e);
     ArchivePart part[PARTS] = {[GRAPH] = {NAMES[GRAPH], b->graph, strlen(b->graph)},
-                               [STATE] = {NAMES[STATE], state, bytes}};
-    put_manifest(b, part, &manifest);
+                               [STATE] = {NAMES[STATE], state.at, state.n}};
+    if (status == SGL_OK) put_manifest(b, part, &manifest);
     part[MANIFEST] = (ArchivePart){NAMES[MANIFEST], manifest.at, manifest.n};
-    status = manifest.failed ? base_err_set(e, SGL_ENOMEM, "%s: out of memory", path)
-                             : io_archive_write(path, part, PARTS, e);
+    if (manifest.failed) status = base_err_set(e, SGL_ENOMEM, "%s: out of memory", path);
+    if (status == SGL_OK) status = io_archive_write(path, part, PARTS, e);
     base_str_free(&manifest);
-    base_mem_free(state);
+    base_str_free(&state);
     return status;
 }
 
@@ -190,7 +190,8 @@ int io_bundle_read(const char *path, Bundle *out, Err *e)
     if (memchr(graph->data, 0, graph->bytes))
         return base_err_set(e, SGL_EFORMAT, "%s: a zero byte in the graph", path);
     out->graph = graph->data;
-    return io_format_find("safetensors")->load(state->data, state->bytes, path, &out->state, e);
+    io_source_of(&out->source, path, state->data, state->bytes);
+    return io_source_describe(&out->source, io_format_find("safetensors"), &out->state, e);
 }
 
 void io_bundle_free(Bundle *b)

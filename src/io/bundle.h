@@ -10,7 +10,7 @@
 #ifndef SGL_IO_BUNDLE_H
 #define SGL_IO_BUNDLE_H
 #include "io/archive.h"
-#include "io/format.h"
+#include "io/source.h"
 
 enum { BUNDLE_FORMAT = 1 };  /* what is read and written here; a larger one is refused */
 
@@ -19,6 +19,7 @@ typedef struct Bundle {
     const char *version;     /* of the program that wrote it */
     const char *graph;
     FileArrays state;
+    FileSource source;       /* of the state that was read (io_source_read) */
     VEC(FilePair) about;
     Archive archive;         /* what the above points into */
     Arena arena;

@@ -86,6 +86,7 @@ static int bundle_write(lua_State *L)
 /* A list of { name, tensor }. */
 static void push_state(lua_State *L, Host *h, const Bundle *b)
 {
+    Err e = {0};
     lua_createtable(L, b->state.arrays.n, 0);
     for (int i = 0; i < b->state.arrays.n; i++) {
         const FileArray *a = &b->state.arrays.at[i];
@@ -95,7 +96,9 @@ static void push_state(lua_State *L, Host *h, const Bundle *b)
         lua_createtable(L, 2, 0);
         lua_pushstring(L, a->name);
         lua_rawseti(L, -2, 1);
-        io_format_read(a, dev_storage_edit(tensor_make(L, h, a->dtype, a->rank, a->dims)->storage));
+        Storage *s = tensor_make(L, h, a->dtype, a->rank, a->dims)->storage;
+        if (io_source_read(&b->source, a, dev_storage_edit(s), &e) < 0)
+            bind_raise(L, e.code, e.hint, "%s", e.text);
         lua_rawseti(L, -2, 2);
         lua_rawseti(L, -2, i + 1);
     }

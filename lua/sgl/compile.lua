@@ -334,7 +334,8 @@ api.fn(api.root, "compile", {
     fn = fn, name = name, entries = {}, order = {}, parameters = {}, changed = {}, broken = {},
     fullgraph = o.fullgraph, strict = o.strict, effects = o.effects,
     max_recaptures = o.max_recaptures, batch = o.batch or false, seconds = 0, broken_seconds = 0,
-    places = {}, written = setmetatable({}, { __mode = "k" }), segments = 0, reads = 0, uncaptured = 0, past = false, dynamic = dynamic.new(o) or false,
+    places = {}, written = setmetatable({}, { __mode = "k" }), segments = 0, reads = 0,
+    uncaptured = 0, past = false, dynamic = dynamic.new(o) or false,
     calls = core.calls(dynamic.packed(o.inputs), not o.fullgraph),
     latest = false, last_parts = false, last_places = false,
   }, Compiled)

@@ -338,7 +338,7 @@ describe("the capture of a step", function()
     assert.are.equal(8, self.n)
   end)
 
-  it("refuses a table that is an argument and comes from outside, where it is written to", function()
+  it("refuses a table that is an argument and comes from outside, if it writes", function()
     local batch = { x = sgl.ones(1), n = 1 }
     local function fn(b)
       b.n = b.n + 1

@@ -339,8 +339,8 @@ static int given(lua_State *L)
 }
 
 /* core.stand_in(places, values): { container, key, behind } each have that value while the step is
- * captured; false: they keep their own. The lists are the library's, so nothing of this is a read of
- * the step. */
+ * captured; false: they keep their own. The lists are the library's, so nothing of this is a read
+ * of the step. */
 static int stand_in(lua_State *L)
 {
     Capture *c = capture_on(bind_of(L));

@@ -347,8 +347,8 @@ void watch_all(lua_State *L, Watch *w, const Frame *f, int at)
     lua_settop(L, top);
 }
 
-/* May a write to the table at `at` under the key on the top be made again after each run? A list that
- * grows would be captured for each length. */
+/* May a write to the table at `at` under the key on the top be made again after each run? A list
+ * that grows would be captured for each length. */
 static bool is_repeatable(lua_State *L, const Watch *w, int at)
 {
     int type = lua_type(L, -1);

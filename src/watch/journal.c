@@ -3,9 +3,9 @@
  *
  * In:    a place, a field of a table or an upvalue, that is about to be written to.
  * Out:   what was there, and at the end of the capture what is there then.
- * Holds: the journal is a list in the registry: { container, key, before, after, behind = is it the
- *        table behind an object with a version?, number = of an upvalue }. A place stands in it once.
- *        After the first write reads of the place are no guards.
+ * Holds: the journal is a list in the registry: { container, key, before, after, behind: is it the
+ *        table behind an object with a version? }; of an upvalue the function and the number. A
+ *        place stands in it once. After the first write reads of the place are no guards.
  */
 #include "watch/room.h"
 
@@ -23,7 +23,7 @@ static void push_list(lua_State *L, const void *at)
     lua_rawsetp(L, LUA_REGISTRYINDEX, at);
 }
 
-/* Is the place, whose name for that is `id` and the value on the top, new to the journal? Pops it. */
+/* Is the place, known by `id` and the value on the top, new to the journal? Pops the value. */
 static bool is_new(lua_State *L, const Watch *w, const void *id)
 {
     push_list(L, known_at(w));

@@ -98,8 +98,8 @@ end
 local function check_shared(entry, walk)
   local name = shared(entry, walk)
   if not name then return end
-  raise("SGL_ESTATE", ("compile: the table '%s' is reached from outside as well, and the step writes "
-    .. "to tables"):format(name), "pass it, or take it from outside, not both")
+  raise("SGL_ESTATE", ("compile: the table '%s' is reached from outside as well, and the step "
+    .. "writes to tables"):format(name), "pass it, or take it from outside, not both")
 end
 
 -- Captures the function for an entry. When that breaks, the entry still has the guards of what

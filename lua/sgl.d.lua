@@ -1580,6 +1580,17 @@ function sgl.print(...) end
 ---@return any # the condition
 function sgl.assert(cond, message) end
 
+---Calls an op that a library in C has registered, by its name: on tensors, and with a table of its attributes behind them. docs/custom-ops.md shows how one is written.
+---@param name string such as "mylib.scale_rows"
+---@param ... sgl.Tensor|table the inputs, then the attributes
+---@return any # the results, one after the other
+function sgl.custom(name, ...) end
+
+---Registers the ops of a shared object that exports them by SGL_OPS of sgl.h.
+---@param path string of the file, such as "./mylib.so"
+---@return any # how many ops it brings
+function sgl.load_ops(path) end
+
 ---A captured graph. tostring shows it; g:text() is the form that can be read back.
 ---@class sgl.Graph
 sgl.Graph = {}

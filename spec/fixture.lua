@@ -57,12 +57,14 @@ local function compiled(names, text)
 end
 
 -- The expression as a function of its inputs, what it holds by name, and the names of its weights.
-local function evaluator(row, dict)
+local function evaluator(row, dict, dtype, half)
   local made, use = row.text:match "^(.-) %-> (.*)$"
   if not made then return compiled("x, y, z, w", row.text), {}, {} end
-  local module, call = compiled("_", made)():to("f64"), compiled("m, x, y, z, w", use)
+  local module, call = compiled("_", made)():to(dtype), compiled("m, x, y, z, w", use)
   local own, weights = module:state_dict(), part(dict, row.number .. ".w.")
-  for _, name in ipairs(weights) do own[name]:assign(weights[name]) end
+  for _, name in ipairs(weights) do
+    own[name]:assign(weights[name]:to(half or "f64"):to(dtype))
+  end
   return function(...) return call(module, ...) end, own, weights
 end
 
@@ -191,7 +193,7 @@ end
 -- What of a row differs from PyTorch: sentences that begin with what it is, y1, d1, ...
 function M.differences(row, dict, tolerance)
   local inputs, wrong = numbered(dict, "in." .. row.inputs .. "."), {}
-  local fn, own, weights = evaluator(row, dict)
+  local fn, own, weights = evaluator(row, dict, "f64")
   local got = results(row, dict, fn, own, weights)
   local prefix = row.number .. "."
   for _, name in ipairs(dict) do
@@ -205,7 +207,7 @@ function M.differences(row, dict, tolerance)
     end
   end
   if not only_uncompiled(row.text) then
-    local again, its, other = evaluator(row, dict)
+    local again, its, other = evaluator(row, dict, "f64")
     local step = sgl.compile(function() return results(row, dict, again, its, other) end)
     wrong[#wrong + 1] = same(got, step())
     step:close()
@@ -213,10 +215,16 @@ function M.differences(row, dict, tolerance)
   return wrong
 end
 
+-- What the row's expression gives for other inputs; modules have the dtype, their parameters values
+-- that the half has.
+function M.run(row, dict, inputs, dtype, half)
+  return flat({ (evaluator(row, dict, dtype, half))(table.unpack(inputs)) }, {})
+end
+
 -- An elementwise row on one element gives that element's bits, and on none nothing.
 function M.parts(row, dict)
   local inputs, wrong = numbered(dict, "in." .. row.inputs .. "."), {}
-  local fn = evaluator(row, dict)
+  local fn = evaluator(row, dict, "f64")
   local function on(first, n)
     local some = {}
     for i, t in ipairs(inputs) do some[i] = t:narrow(1, first, n) end

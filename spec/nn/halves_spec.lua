@@ -101,8 +101,8 @@ local HALVES = {
   f16 = { digits = 10, most = 65504, least = 2.0 ^ -24, scales = { 1, 5, 8000 } },
   bf16 = { digits = 7, most = 0x1.fep127, least = 2.0 ^ -133, scales = { 1, 5, 1e14 } },
 }
--- Several layers one after the other round after each: their bound is that of the largest result, as
--- it is for gradients.
+-- Several layers one after the other round after each: their bound is that of the largest result,
+-- as it is for gradients.
 local CHAINS = { "MultiheadAttention", "Sequential", "ModuleList" }
 -- Functions that give another dtype, whatever comes in.
 local OTHER = { "float%(%)", "double%(%)", "one_hot", "clip_norm" }

@@ -14,6 +14,7 @@
 --        the row has opts, a fresh table with every default filled in. An options table may
 --        stand where optional arguments are left out.
 local core = require "sgl.core"
+local pytorch = require "sgl.pytorch"
 
 local api = {}
 local rows = {}
@@ -60,7 +61,7 @@ function api.describe(v)
   elseif core.is_dim(v) then
     return ("the size '%s'"):format(v)
   elseif type(v) == "string" then
-    return ("'%s'"):format(v)
+    return core.quote(v)
   elseif type(v) == "number" or type(v) == "boolean" then
     return tostring(v)
   elseif is_module(v) then
@@ -159,8 +160,8 @@ end
 local function unknown_option(full, opts, key)
   local names = option_names(opts)
   local near = core.nearest(tostring(key), names)
-  core.raise("SGL_EARG", ("%s: unknown option '%s' (%soptions: %s)"):format(
-    full, tostring(key), near and ("did you mean '%s'? "):format(near) or "",
+  core.raise("SGL_EARG", ("%s: unknown option %s (%soptions: %s)"):format(
+    full, core.quote(key), near and ("did you mean '%s'? "):format(near) or "",
     table.concat(names, ", ")))
 end
 
@@ -257,9 +258,15 @@ function api.checker(full, row)
   end
 end
 
+--- Hands on what it gets. The functions that users call end in it, so that they make no tail call
+--- themselves: an error then knows whether the user made one, and lost the line.
+function api.pass(...) return ... end
+
+local pass = api.pass
+
 local function wrap(full, row, fn)
   local check = api.checker(full, row)
-  return function(...) return fn(check(...)) end
+  return function(...) return pass(fn(check(...))) end
 end
 
 -- The file that is being loaded, as "tensor/reduce.lua": the docs group rows by it.
@@ -286,13 +293,18 @@ local function prefix(module)
   return (names[module] or "sgl"):gsub("%.functional$", "")
 end
 
---- Raises for a field that a table has not, with the nearest of those it has.
+--- Raises for a field that a table has not, with what is written for it here, or the nearest of
+--- those it has.
 function api.no_field(name, known, key)
+  local hint = pytorch.hint(api.root, name, key)
   table.sort(known)
-  local near = core.nearest(tostring(key), known)
-  core.raise("SGL_EARG", ("%s has no field '%s'%s"):format(name, tostring(key),
-    near and (" (did you mean '%s'?)"):format(near) or ""))
+  local near = not hint and core.nearest(tostring(key), known)
+  core.raise("SGL_EARG", ("%s has no field %s%s"):format(name, core.quote(key),
+    near and (" (did you mean '%s'?)"):format(near) or ""), hint)
 end
+
+-- What a method is called that tensors have not; src/tensor/meta.c asks.
+function core.Tensor.__hint(name) return pytorch.hint(api.root, "tensor", name) end
 
 --- The names that a table has for users.
 function api.fields(t)
@@ -393,7 +405,7 @@ end
 function api.bound(class, full, name, fn)
   return function(self, ...)
     if not core.is_a(self, class) then wrong_self(full, name, self) end
-    return fn(self, ...)
+    return pass(fn(self, ...))
   end
 end
 

@@ -193,7 +193,8 @@ function names.load(own, dict, strict, from, describe)
   if from == "pytorch" then
     dict = counted_from_one(dict)
   elseif from ~= nil then
-    core.raise("SGL_EARG", ("load_state_dict: 'from' must be 'pytorch', not '%s'"):format(from))
+    core.raise("SGL_EARG", ("load_state_dict: 'from' must be 'pytorch', not %s"):format(
+      core.quote(from)))
   elseif is_shifted(own, dict) then
     core.raise("SGL_EARG", "load_state_dict: every name is that of the next layer here", SHIFTED)
   end

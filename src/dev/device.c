@@ -103,11 +103,12 @@ void dev_drain(Device *d)
     }
 }
 
-void dev_blame(Ctx *cx, const Node *n)
+void dev_blame(Ctx *cx, const Node *n, const char *in)
 {
     SrcPos pos = base_src_pos(cx, n ? n->src : 0);
     size_t used = strlen(cx->err.text);
     if (pos.line <= 0 || cx->err.placed) return;
     cx->err.placed = true;
-    snprintf(cx->err.text + used, sizeof cx->err.text - used, " (%s:%d)", pos.file, pos.line);
+    snprintf(cx->err.text + used, sizeof cx->err.text - used, " (%s:%d%s%s)", pos.file, pos.line,
+             in ? ", in " : "", in ? in : "");
 }

@@ -40,8 +40,8 @@ api.fn(F, "gelu", {
 }, function(x, o)
   local formula = GELU[o.approximate]
   if not formula then
-    core.raise("SGL_EARG", ("nn.gelu: approximate must be 'none' or 'tanh', not '%s'")
-      :format(o.approximate))
+    core.raise("SGL_EARG", ("nn.gelu: approximate must be 'none' or 'tanh', not %s")
+      :format(core.quote(o.approximate)))
   end
   return wide(o.approximate == "tanh" and "gelu_tanh" or "gelu", { x }, 1, formula)
 end)

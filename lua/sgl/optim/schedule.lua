@@ -114,8 +114,8 @@ api.fn(M, "plateau", {
   errors = "another mode; what is no optimizer",
 }, function(optimizer, o)
   if o.mode ~= "min" and o.mode ~= "max" then
-    core.raise("SGL_EARG", ("optim.schedule.plateau: mode must be 'min' or 'max', not '%s'"):format(
-      o.mode))
+    core.raise("SGL_EARG", ("optim.schedule.plateau: mode must be 'min' or 'max', not %s"):format(
+      core.quote(o.mode)))
   end
   if type(optimizer.set_lr) ~= "function" then
     core.raise("SGL_EARG", ("optim.schedule.plateau: the first argument must be an optimizer, "

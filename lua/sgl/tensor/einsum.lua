@@ -13,7 +13,7 @@ local linalg = require "sgl.tensor.linalg"
 local apply, raise = core.apply, core.raise
 
 local function bad(equation, text)
-  raise("SGL_EARG", ("einsum '%s': %s"):format(equation, text),
+  raise("SGL_EARG", ("einsum %s: %s"):format(core.quote(equation), text),
     "an equation looks like 'bij,bjk->bik': names for the dims of each operand, then of the result")
 end
 
@@ -23,7 +23,7 @@ local function operand_names(equation, text, t)
   local names, given = {}, text:gsub("%.%.%.", "")
   local hidden = text:find("...", 1, true) and t.ndim - #given or 0
   if #given > t.ndim or (#given < t.ndim and hidden == 0) then
-    bad(equation, ("'%s' does not name the dims of %s"):format(text, dims.text(t)))
+    bad(equation, ("%s does not name the dims of %s"):format(core.quote(text), dims.text(t)))
   end
   local i = 1
   while i <= #text do

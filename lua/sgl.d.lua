@@ -1478,7 +1478,7 @@ function sgl.Compiled:close() end
 ---@field fullgraph? boolean false: where the step breaks, it runs in segments (default true)
 ---@field strict? boolean each break is an error, whatever fullgraph says (default false)
 ---@field effects? string refuse, or once: writes to what was there, at capture (default "refuse")
----@field max_recaptures? integer more than that is an error that says what changed (default 64)
+---@field max_recaptures? integer more than that is an error that says what changed; with fullgraph = false such calls run as Lua (default 64)
 ---@field inputs? table a sgl.spec for each argument that has symbolic sizes
 ---@field dynamic? boolean a dim becomes symbolic at its second size (default false)
 ---@field batch? table the dim that counts samples, by the name of an argument

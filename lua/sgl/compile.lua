@@ -76,6 +76,14 @@ local function run_aliased(self, entry, name, ...)
   return table.unpack(values, 1, values.n)
 end
 
+-- The call as Lua runs it, past the limit of captures.
+local function run_past(self, ...)
+  local values = coverage.segmented(self, false, self.fn, ...)
+  self.uncaptured = self.uncaptured + 1
+  note_last(values[1], is_scalar(values[1]))
+  return table.unpack(values, 1, values.n)
+end
+
 -- A call that no capture is known for to serve, or that Lua has to run.
 local function call_slowly(self, ...)
   check_open(self)
@@ -87,7 +95,7 @@ local function call_slowly(self, ...)
     key, walk, plans = signature.of(self, values)
     entry, reason, cause = captures.find(self, key, walk)
     if not entry then
-      captures.check_limit(self, cause)
+      if captures.past_limit(self, cause) then return run_past(self, ...) end
       entry = dynamic.capture(captures.make, self, key, walk, plans, reason)
       if entry and cause then self.changed[cause] = (self.changed[cause] or 0) + 1 end
       self.last_parts, self.last_places = walk.key, walk.places
@@ -263,8 +271,8 @@ api.fn(api.root, "compile", {
     { "fullgraph", "boolean", true, "false: where the step breaks, it runs in segments" },
     { "strict", "boolean", false, "each break is an error, whatever fullgraph says" },
     { "effects", "string", "refuse", "refuse, or once: writes to what was there, at capture" },
-    { "max_recaptures", "integer", 64, "more than that is an error that says what changed",
-      within = { 0, math.huge } },
+    { "max_recaptures", "integer", 64, "more than that is an error that says what changed; with "
+      .. "fullgraph = false such calls run as Lua", within = { 0, math.huge } },
     { "inputs", "table", nil, "a sgl.spec for each argument that has symbolic sizes" },
     { "dynamic", "boolean", false, "a dim becomes symbolic at its second size" },
     { "batch", "table", nil, "the dim that counts samples, by the name of an argument" },
@@ -282,7 +290,7 @@ api.fn(api.root, "compile", {
     fn = fn, name = name, entries = {}, order = {}, parameters = {}, changed = {}, broken = {},
     fullgraph = o.fullgraph, strict = o.strict, effects = o.effects,
     max_recaptures = o.max_recaptures, batch = o.batch or false, seconds = 0, broken_seconds = 0,
-    segments = 0, reads = 0, dynamic = dynamic.new(o) or false,
+    segments = 0, reads = 0, uncaptured = 0, past = false, dynamic = dynamic.new(o) or false,
     calls = core.calls(dynamic.packed(o.inputs), not o.fullgraph),
     latest = false, last_parts = false, last_places = false,
   }, Compiled)

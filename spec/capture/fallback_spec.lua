@@ -93,6 +93,25 @@ describe("a step that breaks", function()
     assert.are.equal(1, #step:programs())
   end)
 
+  it("runs as Lua past the limit of captures, with one report of what changed", function()
+    local function fn(x, batch) return x * batch.scale() end
+    local step = sgl.compile(fn, { fullgraph = false, max_recaptures = 3 })
+    for i = 1, 20 do
+      local result = step(sgl.ones(2), { scale = function() return i end })
+      assert.are.same({ i + 0.0, i + 0.0 }, result:tolist())
+    end
+    local report = sgl.coverage(step)
+    assert.are.equal(4, #step:programs())
+    assert.are.equal(20, report.steps)
+    assert.are.equal(1, #report.breaks)
+    assert.are.equal("B-LIMIT", report.breaks[1].code)
+    assert.are.equal(debug.getinfo(fn, "S").linedefined, report.breaks[1].line)
+    assert.matches("captured 4 times; at most 3 .* 4 batch.scale", report.breaks[1].reason)
+    step.strict = true
+    assert.matches("at most 3", support.error_of(step, sgl.ones(2), {
+      scale = function() return 1 end }).message)
+  end)
+
   it("does not write twice: with effects = 'once', a break after a write is an error", function()
     local count = 0
     local step = sgl.compile(function(v)

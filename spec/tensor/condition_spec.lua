@@ -78,7 +78,7 @@ end)
 -- Functions of one line each, which break there, and what must be marked in the message.
 local STEPS = {
   { "if flag then x = x + 1 end while x:sum():gt(3) do x = x - 1 end return x", "x:sum():gt(3)" },
-  { "if not flag then x = -x end if x:mean() then return x end", "x:mean()" },
+  { "if not flag then x = -x end if x:lt(0):any() then return x end", "x:lt(0):any()" },
   { "while flag do x = x + 1 break end repeat x = x - 1 until x:max():lt(0) return x",
     "x:max():lt(0)" },
   { "if flag and x:sum():gt(3) then return x end", "x:sum():gt(3)" },
@@ -113,7 +113,7 @@ describe("the message of a break", function()
         local sgl = require "sgl"
         local flag = true
         print(pcall(sgl.compile(function(x)
-          if not flag then x = -x elseif x:mean() then return x end while flag do return x end
+          if not flag then x = -x elseif x:any() then return x end while flag do return x end
         end), sgl.ones(3)))]])
       assert.are.equal(seen[1], seen[#seen])
     end

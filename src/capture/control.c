@@ -11,9 +11,7 @@
 #include <string.h>
 #include "capture/room.h"
 #include "tensor/ops.h"
-#include "ir/build.h"
-#include "ir/control.h"
-#include "ir/rebuild.h"
+#include "ir/close.h"
 
 static void no_memory(lua_State *L, Host *h)
 {
@@ -84,233 +82,100 @@ static Node *value_after(const Capture *c, const BlockInput *in)
 
 /* ---- putting blocks together */
 
-/* An input of the control node: carries, then xs, then captures. One that changes is a result as
- * well: among the carries, or for cond behind the results. */
-typedef enum Place { PLACE_CARRY, PLACE_CHANGE, PLACE_XS, PLACE_CAPTURE, PLACE_COUNT } Place;
-typedef struct Joined {
-    BlockKind kind;
-    Tensor *tensor;
-    Node *from;
-    Place place;
-    bool changes;
-    Node *made; /* in the block at hand */
-} Joined;
-
+/* A control node in the making. */
 typedef struct Plan {
     lua_State *L;
     Host *h;
     Capture *outer, *block[2];
-    int list[2], nblock; /* on the stack: the states of each block */
-    Op op;
-    int ncarry; /* the user's */
-    int given;  /* results of blocks before this one */
-    Dim length;
-    bool reverse;
-    Joined *in;
-    int n, place[PLACE_COUNT]; /* inputs, and how many of each place */
-    Node **nodes;              /* scratch for n nodes, twice */
+    int list[2]; /* on the stack: the states of each block */
+    int given;   /* results of blocks before this one */
+    Closing closing;
 } Plan;
 
-static bool stands_for(const Joined *j, const BlockInput *in)
+static Plan plan_new(lua_State *L, Host *h, Op op)
 {
-    return j->kind == in->kind && j->tensor == in->tensor &&
-           (in->kind != BLOCK_ARG || j->from == in->from);
+    Capture *outer = capture_on(h);
+    return (Plan){.L = L,
+                  .h = h,
+                  .outer = outer,
+                  .given = outer->given.n,
+                  .closing = {.op = op, .outer = outer->trace.graph}};
 }
 
-static Joined *find(const Plan *p, const BlockInput *in)
+/* Kinds other than tensors are one thing each. */
+static const void *key_of(const BlockInput *in)
 {
-    for (int i = 0; i < p->n; i++)
-        if (stands_for(&p->in[i], in)) return &p->in[i];
-    return NULL;
+    static const char other[BLOCK_INDEX + 1];
+    return in->kind == BLOCK_TENSOR ? (const void *)in->tensor : &other[in->kind];
 }
 
-static Place place_of(const Plan *p, const Joined *j, int number)
+/* What the capture of a block has, as ir_close reads it; pushes scratch. */
+static OpenBlock open_block(lua_State *L, const Capture *c)
 {
-    if (j->kind == BLOCK_ARG) return number < p->ncarry ? PLACE_CARRY : PLACE_XS;
-    if (j->kind == BLOCK_INDEX) return p->op == OP_loop ? PLACE_CHANGE : PLACE_XS;
-    return j->changes && p->op != OP_cond ? PLACE_CHANGE : PLACE_CAPTURE;
-}
-
-/* Stable, so the user's carries, xs and results keep their order. */
-static void sort_inputs(Plan *p)
-{
-    Joined *sorted = bind_scratch(p->L, (size_t)p->n + 1, sizeof *sorted);
-    int n = 0;
-    for (int i = 0; i < p->n; i++) p->in[i].place = place_of(p, &p->in[i], i);
-    for (Place place = 0; place < PLACE_COUNT; place++)
-        for (int i = 0; i < p->n; i++) {
-            if (p->in[i].place != place) continue;
-            sorted[n++] = p->in[i];
-            p->place[place]++;
-        }
-    p->in = sorted;
-}
-
-/* What the blocks read, each thing once. Arguments come first and are all different inputs. */
-static void join(Plan *p)
-{
-    int most = 0;
-    for (int b = 0; b < p->nblock; b++) most += p->block[b]->inputs.n;
-    p->in = bind_scratch(p->L, (size_t)most + 1, sizeof *p->in);
-    p->nodes = bind_scratch(p->L, 2 * ((size_t)most + 1), sizeof *p->nodes);
-    for (int b = 0; b < p->nblock; b++) {
-        const Capture *c = p->block[b];
-        for (int i = 0; i < c->inputs.n; i++) {
-            const BlockInput *in = &c->inputs.at[i];
-            Joined *j = in->kind == BLOCK_ARG ? NULL : find(p, in);
-            if (!j) {
-                j = &p->in[p->n++];
-                *j = (Joined){.kind = in->kind, .tensor = in->tensor, .from = in->from};
-            }
-            j->changes |= value_after(c, in) != in->input || in->kind == BLOCK_INDEX;
-        }
-    }
-    sort_inputs(p);
-}
-
-/* The node outside that is the input. */
-static Node *outside(const Plan *p, const Joined *j)
-{
-    Graph *g = p->outer->trace.graph;
-    if (j->kind != BLOCK_INDEX) return j->from;
-    return p->op == OP_loop ? ir_const(g, DT_i64, 0, NULL, 0)
-                            : ir_iota(g, DT_i64, 1, &p->length, 0);
-}
-
-/* The inputs in the new graph of a block; NULL in Joined.made: no memory. */
-static bool make_inputs(const Plan *p, Graph *g)
-{
-    for (int i = 0; i < p->n; i++) {
-        Joined *j = &p->in[i];
-        const Node *n = p->nodes[i];
-        int slice = j->place == PLACE_XS;
-        j->made = ir_input(g, INPUT_ARG, NULL, n->dtype, n->rank - slice, n->dims + slice);
-        /* The input stays, unused, and is dropped when the graph is compiled. */
-        if (j->made && n->op == OP_const && j->place == PLACE_CAPTURE)
-            j->made = ir_node_over(g, n, NULL);
-        if (!j->made) return false;
-    }
-    return true;
-}
-
-/* The value of an input after the block, in its new graph. */
-static Node *changed(const Capture *c, const Joined *j, Node *const *out)
-{
-    if (j->kind == BLOCK_INDEX) return ir_add(j->made, ir_const_like(j->made, 1));
-    int at = c->results.n;
+    OpenInput *in = bind_scratch(L, (size_t)c->inputs.n + 1, sizeof *in);
     for (int i = 0; i < c->inputs.n; i++) {
-        const BlockInput *in = &c->inputs.at[i];
-        if (in->kind != BLOCK_ARG && stands_for(j, in)) return out[at];
-        at++;
+        const BlockInput *b = &c->inputs.at[i];
+        in[i] = (OpenInput){.role = b->kind == BLOCK_ARG     ? OPEN_ARGUMENT
+                                    : b->kind == BLOCK_INDEX ? OPEN_STEP
+                                                             : OPEN_VALUE,
+                            .key = key_of(b),
+                            .from = b->from,
+                            .input = b->input,
+                            .after = value_after(c, b)};
     }
-    return j->made;
+    return (OpenBlock){c->trace.graph, c->inputs.n, c->results.n, in, c->results.at};
 }
 
-/* The results in order: those of the user's carries, what changed, the others. */
-static bool give(const Plan *p, const Capture *c, Graph *g, Node *const *out)
+/* Makes the control node and its results; pushes scratch. */
+static void close_blocks(Plan *p)
 {
-    int first = p->op == OP_cond ? c->results.n : p->ncarry;
-    bool ok = true;
-    for (int k = 0; k < first && ok; k++) ok = ir_output(g, out[k], NULL) == SGL_OK;
-    for (int i = 0; i < p->n && ok; i++) {
-        const Joined *j = &p->in[i];
-        bool result = p->op == OP_cond ? j->changes : j->place == PLACE_CHANGE;
-        if (result) ok = ir_output(g, changed(c, j, out), NULL) == SGL_OK;
-    }
-    for (int k = first; k < c->results.n && ok; k++) ok = ir_output(g, out[k], NULL) == SGL_OK;
-    return ok;
+    Closing *c = &p->closing;
+    for (int b = 0; b < c->nblock; b++) c->block[b] = open_block(p->L, p->block[b]);
+    c->result = bind_scratch(p->L, (size_t)c->block[0].nresult + 1, sizeof *c->result);
+    if (ir_close(c) < 0) bind_throw(p->L, p->h);
 }
 
-/* Adds block b to the graph outside, over the joined inputs; its number, or raises. */
-static int add_block(Plan *p, int b)
-{
-    Capture *c = p->block[b];
-    Graph *from = c->trace.graph, *g = ir_graph_new(p->h->cx);
-    Node **args = bind_scratch(p->L, (size_t)c->inputs.n + 1, sizeof *args);
-    Node **out = bind_scratch(p->L, (size_t)(c->results.n + c->inputs.n) + 1, sizeof *out);
-    int number = -1;
-    bool ok = g && make_inputs(p, g);
-    for (int i = 0, arg = 0; i < c->inputs.n && ok; i++) {
-        const BlockInput *in = &c->inputs.at[i];
-        int at = arg < p->ncarry ? arg : arg + p->place[PLACE_CHANGE];
-        args[i] = in->kind == BLOCK_ARG ? p->in[at].made : find(p, in)->made;
-        arg += in->kind == BLOCK_ARG;
-    }
-    for (int k = 0; k < c->results.n && ok; k++)
-        ok = ir_output(from, c->results.at[k], NULL) == SGL_OK;
-    for (int i = 0; i < c->inputs.n && ok; i++)
-        ok = ir_output(from, value_after(c, &c->inputs.at[i]), NULL) == SGL_OK;
-    if (ok && ir_block_splice(g, from, args, NULL, out) == SGL_OK && give(p, c, g, out))
-        number = ir_block_add(p->outer->trace.graph, g);
-    ir_graph_free(g);
-    lua_pop(p->L, 2);
-    return number < 0 ? bind_throw(p->L, p->h) : number;
-}
-
-/* Result `out` of the node over the joined inputs; equal nodes are one, so each result asks
- * anew. */
-static Node *control_node(const Plan *p, const int number[2], int out)
-{
-    int ncarry = p->place[PLACE_CARRY] + p->place[PLACE_CHANGE];
-    switch (p->op) {
-    case OP_cond:
-        return ir_cond(p->nodes[p->n], p->n, p->nodes, number[0], number[1], out);
-    case OP_scan:
-        return ir_scan(p->n, p->nodes, number[0], ncarry, p->place[PLACE_XS], p->length, p->reverse,
-                       out);
-    default:
-        return ir_loop(p->n, p->nodes, number[0], ncarry, p->length, out);
-    }
-}
-
-/* The handle of a changed tensor, from the states of a block, goes on the stack. */
-static void push_tensor(const Plan *p, const Tensor *t)
+/* The handle of a changed tensor, from the states of block b, goes on the stack. */
+static void push_tensor(const Plan *p, int b, const Tensor *t)
 {
     uint64_t place = 0;
-    int b = 0;
     while (!base_map_get(&p->block[b]->state_of, (uintptr_t)t, &place)) b++;
     lua_rawgeti(p->L, p->list[b], (lua_Integer)place + 1);
 }
 
-/* What the blocks assigned is assigned outside. */
-static void apply_changes(Plan *p, const int number[2], int first)
+/* What stands for the input of block b changed: it is assigned outside. */
+static void apply_change(Plan *p, int b, const BlockInput *in, Node *made)
 {
-    for (int i = 0, out = first; i < p->n; i++) {
-        Joined *j = &p->in[i];
-        if (p->op == OP_cond ? !j->changes : j->place != PLACE_CHANGE) continue;
-        Node *made = control_node(p, number, out++);
-        if (made && j->kind == BLOCK_EFFECT) p->outer->effect = made;
-        if (made && j->kind == BLOCK_TENSOR) {
-            push_tensor(p, j->tensor);
-            made = capture_assign(p->L, p->h, lua_gettop(p->L), j->tensor, made);
-            lua_pop(p->L, 1);
-            BlockChange change = {made, p->given, p->outer->given.n};
-            if (made && !vec_push(&p->outer->changes, change)) no_memory(p->L, p->h);
-        }
-        if (!made) bind_throw(p->L, p->h);
-    }
+    if (in->kind == BLOCK_EFFECT) p->outer->effect = made;
+    if (in->kind != BLOCK_TENSOR) return;
+    push_tensor(p, b, in->tensor);
+    made = capture_assign(p->L, p->h, lua_gettop(p->L), in->tensor, made);
+    lua_pop(p->L, 1);
+    if (!made) bind_throw(p->L, p->h);
+    BlockChange change = {made, p->given, p->outer->given.n};
+    if (!vec_push(&p->outer->changes, change)) no_memory(p->L, p->h);
 }
 
-/* Pushes the list of the results: `count` of them from `first` on. */
-static void push_results(Plan *p, const int number[2], int first, int count)
+static void apply_changes(Plan *p)
 {
-    lua_createtable(p->L, count, 0);
-    for (int k = 0; k < count; k++) {
+    for (int b = 0; b < p->closing.nblock; b++)
+        for (int i = 0; i < p->block[b]->inputs.n; i++) {
+            Node *made = p->closing.block[b].in[i].changed;
+            if (made) apply_change(p, b, &p->block[b]->inputs.at[i], made);
+        }
+}
+
+/* Pushes the list of the results from `first` to before `end`. */
+static void push_results(Plan *p, int first, int end)
+{
+    lua_createtable(p->L, end - first, 0);
+    for (int k = first; k < end; k++) {
+        Node *made = p->closing.result[k];
         Tensor *t = tensor_new(p->L, p->h);
-        Node *made = control_node(p, number, first + k);
-        if (!made) bind_throw(p->L, p->h);
         tensor_bind(t, &p->outer->trace, made);
         if (!vec_push(&p->outer->given, made)) no_memory(p->L, p->h);
-        lua_rawseti(p->L, -2, k + 1);
+        lua_rawseti(p->L, -2, k - first + 1);
     }
-}
-
-static void plan_blocks(Plan *p, int number[2])
-{
-    join(p);
-    for (int i = 0; i < p->n; i++)
-        if (!(p->nodes[i] = outside(p, &p->in[i]))) bind_throw(p->L, p->h);
-    for (int b = 0; b < p->nblock; b++) number[b] = add_block(p, b);
 }
 
 /* ---- what Lua calls */
@@ -332,30 +197,28 @@ static int cond(lua_State *L)
     int draw;
     Host *h = begin(L, "cond", &draw);
     lua_settop(L, 5);
-    Plan p = {.L = L, .h = h, .outer = capture_on(h), .nblock = 2, .op = OP_cond};
-    p.given = p.outer->given.n;
-    int number[2];
-    Node *pred = tensor_node(L, h, 1, "cond");
+    Plan p = plan_new(L, h, OP_cond);
+    p.closing.nblock = 2;
+    p.closing.pred = tensor_node(L, h, 1, "cond");
     for (int b = 0; b < 2; b++) {
         p.block[b] = block_new(L, h, false, draw);
         p.list[b] = lua_gettop(L);
         block_capture(L, p.block[b], p.list[b] - 1, 2 + b);
     }
-    plan_blocks(&p, number);
-    p.nodes[p.n] = pred;
-    int results = p.block[0]->results.n;
-    push_results(&p, number, 0, results);
-    apply_changes(&p, number, results);
+    close_blocks(&p);
+    push_results(&p, 0, p.block[0]->results.n);
+    apply_changes(&p);
     return 1;
 }
 
 /* The arguments of a block that repeats: the tensors in the list at `list`. */
 static int add_arguments(Plan *p, int list, bool sliced)
 {
-    int n = bind_check_list(p->L, list, OPS[p->op].name);
+    const char *what = OPS[p->closing.op].name;
+    int n = bind_check_list(p->L, list, what);
     for (int i = 1; i <= n; i++) {
         lua_rawgeti(p->L, list, i);
-        Node *node = tensor_node(p->L, p->h, lua_gettop(p->L), OPS[p->op].name);
+        Node *node = tensor_node(p->L, p->h, lua_gettop(p->L), what);
         Shape s = {.dtype = (Dtype)node->dtype, .rank = node->rank - sliced};
         if (s.rank < 0) bind_raise(p->L, SGL_ESHAPE, NULL, "scan: a scalar has no slices");
         memcpy(s.dims, node->dims + sliced, (size_t)s.rank * sizeof *s.dims);
@@ -364,7 +227,7 @@ static int add_arguments(Plan *p, int list, bool sliced)
         BlockInput in = {BLOCK_ARG, NULL, node, input};
         if (!input) bind_throw(p->L, p->h);
         if (!vec_push(&p->block[0]->inputs, in)) no_memory(p->L, p->h);
-        if (sliced) p->length = node->dims[0];
+        if (sliced) p->closing.length = node->dims[0];
         lua_pop(p->L, 1);
     }
     return n;
@@ -376,23 +239,22 @@ static int scan(lua_State *L)
     int draw;
     Host *h = begin(L, "scan", &draw);
     lua_settop(L, 6);
-    Plan p = {.L = L, .h = h, .outer = capture_on(h), .nblock = 1, .op = OP_scan};
-    p.given = p.outer->given.n;
-    int number[2];
-    p.length = tensor_dim_at(L, 4);
-    if (p.length == DIM_FAIL) p.length = luaL_optinteger(L, 4, 0);
-    p.reverse = lua_toboolean(L, 5);
+    Plan p = plan_new(L, h, OP_scan);
+    Closing *c = &p.closing;
+    c->nblock = 1;
+    c->length = tensor_dim_at(L, 4);
+    if (c->length == DIM_FAIL) c->length = luaL_optinteger(L, 4, 0);
+    c->reverse = lua_toboolean(L, 5);
     p.block[0] = block_new(L, h, true, draw);
     p.list[0] = lua_gettop(L);
-    p.ncarry = add_arguments(&p, 2, false);
+    c->ncarry = add_arguments(&p, 2, false);
     add_arguments(&p, 3, true);
     block_capture(L, p.block[0], p.list[0] - 1, 1);
-    capture_carry_end(L, p.block[0], p.ncarry);
-    plan_blocks(&p, number);
-    int carries = p.place[PLACE_CARRY] + p.place[PLACE_CHANGE];
-    push_results(&p, number, 0, p.ncarry);
-    push_results(&p, number, carries, p.block[0]->results.n - p.ncarry);
-    apply_changes(&p, number, p.ncarry);
+    capture_carry_end(L, p.block[0], c->ncarry);
+    close_blocks(&p);
+    push_results(&p, 0, c->ncarry);
+    push_results(&p, c->ncarry, p.block[0]->results.n);
+    apply_changes(&p);
     return 2;
 }
 
@@ -403,21 +265,21 @@ static int loop(lua_State *L)
     int draw;
     Host *h = begin(L, "loop", &draw);
     lua_settop(L, 4);
-    Plan p = {.L = L, .h = h, .outer = capture_on(h), .nblock = 1, .op = OP_loop};
-    p.given = p.outer->given.n;
-    int number[2];
-    p.length = luaL_checkinteger(L, 3);
+    Plan p = plan_new(L, h, OP_loop);
+    Closing *c = &p.closing;
+    c->nblock = 1;
+    c->length = luaL_checkinteger(L, 3);
     p.block[0] = block_new(L, h, true, draw);
     p.list[0] = lua_gettop(L);
-    p.ncarry = add_arguments(&p, 2, false);
+    c->ncarry = add_arguments(&p, 2, false);
     block_capture(L, p.block[0], p.list[0] - 1, 1);
-    capture_carry_end(L, p.block[0], p.ncarry);
-    plan_blocks(&p, number);
-    push_results(&p, number, 0, p.ncarry);
-    push_results(&p, number, p.place[PLACE_CARRY] + p.place[PLACE_CHANGE], 1);
+    capture_carry_end(L, p.block[0], c->ncarry);
+    close_blocks(&p);
+    push_results(&p, 0, c->ncarry);
+    push_results(&p, c->ncarry, c->ncarry + 1);
     lua_rawgeti(L, -1, 1);
     lua_remove(L, -2);
-    apply_changes(&p, number, p.ncarry);
+    apply_changes(&p);
     return 2;
 }
 

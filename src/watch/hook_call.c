@@ -57,7 +57,7 @@ static bool is_symbolic(lua_State *L, const Watch *w, int at)
 static void check_value(lua_State *L, lua_Debug *ar, const Watch *w, const char *name)
 {
     const Tensor *t = tensor_at(L, w->host, 1);
-    if (!t || (!strcmp(name, "assert") && (t->weak || !watch_computed(L, w, 1)))) return;
+    if (!t || (!strcmp(name, "assert") && !watch_boolean(L, w, 1))) return;
     tensor_break(L, w->host, BREAK_VALUE, t, "%s on a tensor", name_of(L, ar, name));
 }
 

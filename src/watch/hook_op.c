@@ -20,11 +20,11 @@ static int refuse(const At *at, Break reason, int index, const char *what)
 
 /* ---- tensors taken for booleans or compared */
 
-/* A number is true, whatever it is. */
+/* What is no boolean is asked for its presence, which never depends on values: Lua's choice is the
+ * same outside. */
 static void check_condition(const At *at, int reg, const char *what)
 {
-    if (tensor_number_at(at->L, at->w->host, reg + 1)) return;
-    if (at->f->library || !watch_computed(at->L, at->w, reg + 1)) return;
+    if (at->f->library || !watch_boolean(at->L, at->w, reg + 1)) return;
     refuse(at, BREAK_COND, reg + 1, what);
 }
 

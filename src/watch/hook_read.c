@@ -110,6 +110,12 @@ const Tensor *watch_computed(lua_State *L, const Watch *w, int at)
     return computed && tensor_recorder_holds(tensor_recorder(w->host), t) ? t : NULL;
 }
 
+bool watch_boolean(lua_State *L, const Watch *w, int at)
+{
+    const Tensor *t = watch_computed(L, w, at);
+    return t && !t->weak && t->node->dtype == DT_bool;
+}
+
 /* What was done with a table already: once is enough. */
 enum { KEYS_COUNTED = 1, ALL_READ = 2 };
 

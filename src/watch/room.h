@@ -103,4 +103,6 @@ bool watch_given(lua_State *L, const Watch *w, int at); /* a table that stands f
 bool watch_stand_in(lua_State *L, const Watch *w, int a, int b);
 /* A computed tensor of this step, not an input? */
 const Tensor *watch_computed(lua_State *L, const Watch *w, int at);
+/* One that asks something: of booleans, and no number? */
+bool watch_boolean(lua_State *L, const Watch *w, int at);
 #endif

@@ -180,7 +180,8 @@ api.method(Report, "picture", {
 
 --- The report of a compiled function.
 function coverage.report(self)
-  local report = setmetatable({ name = self.name, breaks = {}, recaptures = {}, steps = 0,
+  local report = setmetatable({ name = self.name, breaks = {}, recaptures = {},
+                                steps = self.uncaptured,
                                 captures = #(self.order or {}), segments = self.segments }, Report)
   local captured = 0
   for _, entry in ipairs(self.order or {}) do

@@ -168,6 +168,19 @@ function breaks.record_of_error(e)
   }
 end
 
+--- The record of a function that was captured as often as it may be; `lines` say what changed.
+function breaks.record_of_limit(fn, text, lines)
+  local row, info = row_of "B-LIMIT", debug.getinfo(fn, "S")
+  local frames = { ("%s:%d in the step"):format(info.short_src, info.linedefined) }
+  return {
+    code = row.code, reason = ("%s (%s): %s"):format(text, row.sentence,
+      table.concat(lines, ";"):gsub("%s+", " ")), file = info.short_src,
+    line = info.linedefined,
+    stack = frames, component = row.component, action = "segments", fix = row.rewrites[1][1],
+    path = path.make(frames),
+  }
+end
+
 --- The entry of a code as the catalogue has it, or nil.
 function breaks.text(code)
   local row = row_of(code:upper())

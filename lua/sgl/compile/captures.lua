@@ -174,21 +174,36 @@ function captures.find(self, key, walk)
   return nil, reason, name
 end
 
---- Raises when the function was captured too often, and says for what; `cause` is why it would be
---- now.
-function captures.check_limit(self, cause)
-  captures.check_open(self)
-  if #self.order <= self.max_recaptures then return end
+-- What changed, and how often, as lines; `cause` is why it would be captured now.
+local function changes(self, cause)
   local lines = {}
   for name, times in pairs(self.changed) do
     lines[#lines + 1] = ("%6d  %s"):format(times + (name == cause and 1 or 0), name)
   end
   if cause and not self.changed[cause] then lines[#lines + 1] = ("%6d  %s"):format(1, cause) end
   table.sort(lines, function(a, b) return a > b end)
-  raise("SGL_ESTATE", ("compile: %s was captured %d times; at most %d re-captures are allowed")
-    :format(self.name, #self.order, self.max_recaptures),
-    "what changed, and how often:\n" .. table.concat(lines, "\n")
-    .. "\npass what changes as a tensor or number argument, or raise max_recaptures")
+  return lines
+end
+
+--- Was the function captured as often as it may be? Then, where it must be one program, an error
+--- that says for what; `cause` is why it would be now. Else the one report of it is made, and the
+--- call runs as Lua.
+function captures.past_limit(self, cause)
+  captures.check_open(self)
+  if #self.order <= self.max_recaptures then return false end
+  local lines = changes(self, cause)
+  local text = ("compile: %s was captured %d times; at most %d re-captures are allowed"):format(
+    self.name, #self.order, self.max_recaptures)
+  if not self.fullgraph and not self.strict then
+    if not self.past then
+      coverage.broke(self, breaks.record_of_limit(self.fn, text, lines))
+      self.past = true
+    end
+    return true
+  end
+  raise("SGL_ESTATE", text, "what changed, and how often:\n" .. table.concat(lines, "\n")
+    .. "\npass what changes as a tensor or number argument, or raise max_recaptures; "
+    .. "with fullgraph = false further calls run as Lua")
 end
 
 return captures

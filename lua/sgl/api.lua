@@ -102,9 +102,11 @@ local function accept(spec, value)
   return nil
 end
 
-local function wrong_type(full, kind, row, spec, value)
-  core.raise("SGL_EARG", ("%s: %s '%s' must be %s, got %s"):format(
-    full, kind, row[1], type_words(spec.names), api.describe(value)), row.usage)
+-- `item` is the place among the values of a rest argument.
+local function wrong_type(full, kind, row, spec, value, item)
+  core.raise("SGL_EARG", ("%s: %s '%s' must be %s, got %s%s"):format(
+    full, kind, row[1], type_words(spec.names), api.describe(value),
+    item and (" (number %d of them)"):format(item) or ""), row.usage)
 end
 
 local function range_words(range, value)
@@ -132,12 +134,12 @@ local function accept_weak(full, kind, row, spec, value)
 end
 
 -- The value of an argument or option in its checked form; raises when it is not as its row says.
-local function checked(full, kind, row, spec, value)
+local function checked(full, kind, row, spec, value, item)
   local result, range = accept(spec, value), row.within
   if result == nil and core.weak(value) then
     result = accept_weak(full, kind, row, spec, value)
   end
-  if result == nil then wrong_type(full, kind, row, spec, value) end
+  if result == nil then wrong_type(full, kind, row, spec, value, item) end
   if range and type(result) == "number" and not (result >= range[1] and result < range[2]) then
     core.raise("SGL_EARG", ("%s: %s '%s' must be %s, got %s"):format(
       full, kind, row[1], range_words(range, result), api.describe(value)))
@@ -205,9 +207,9 @@ function api.options(full, opts, given)
   return result
 end
 
-local function check_one(full, arg, spec, value)
+local function check_one(full, arg, spec, value, item)
   if value == nil and spec.optional then return nil end
-  return checked(full, "argument", arg, spec, value)
+  return checked(full, "argument", arg, spec, value, item)
 end
 
 local function too_many(full, most, given)
@@ -249,7 +251,7 @@ function api.checker(full, row)
     if rest then
       local list = {}
       for i = fixed + 1, count do
-        list[i - fixed] = check_one(full, args[total], rest, given[i])
+        list[i - fixed] = check_one(full, args[total], rest, given[i], i - fixed)
       end
       out[total] = list
     end

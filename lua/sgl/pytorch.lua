@@ -18,8 +18,9 @@ local SIZES = "a shape is a list: x.shape[1], x.shape[-1]"
 --- { the table in PyTorch, the table here, title, rows }; messages ask by the second.
 pytorch.groups = {
   { "torch", "sgl", "Functions and types", {
-    { "no_grad inference_mode enable_grad set_grad_enabled", "x:detach()",
-      "nothing is recorded for gradients until sgl.grad asks; detach where none shall go back" },
+    { "no_grad inference_mode enable_grad set_grad_enabled", "",
+      "nothing to write: no gradient is made until sgl.grad or minimize asks; x:detach() lets none "
+        .. "go back" },
     { "manual_seed", "sgl.seed(1)" },
     { "jit fx", "sgl.compile(function(v) return v * 2 end)" },
     { "from_numpy as_tensor asarray array frombuffer", "sgl.tensor({ { 1, 2 }, { 3, 4 } })",
@@ -46,7 +47,7 @@ pytorch.groups = {
     { "pi", "math.pi" },
     { "inf", "math.huge" },
     { "nan", "0 / 0" },
-    { "utils", "sgl.data.dataset({ x, y })" },
+    { "utils", "sgl.data.dataset(x, y)" },
     { "set_num_threads get_num_threads", "sgl.config.threads" },
     { "use_deterministic_algorithms", "", "nothing to write: results have the same bits everywhere" },
     { "profiler", "sgl.coverage(step)", "and step:info(), sgl.counters()" },
@@ -99,9 +100,9 @@ pytorch.groups = {
     { "new_ones", "sgl.ones(2, { dtype = x.dtype })" },
     { "new_full new_tensor", "sgl.full({ 2 }, 7, { dtype = x.dtype })" },
     { "rot90 fliplr flipud", "x:flip(1)" },
-    { "scatter scatter_", "x[{ {}, index }] = 0", "or scatter_add for sums" },
+    { "scatter scatter_", "x[index] = 0", "or scatter_add for sums" },
     { "scatter_add_", "x:assign(x:scatter_add(2, columns, y))" },
-    { "index_put_ index_fill_ index_copy_", "x[{ {}, index }] = 0" },
+    { "index_put_ index_fill_ index_copy_", "x[index] = 0" },
     { "register_hook", "sgl.print(x)", "of what sgl.grad gave" },
     { "split_with_sizes tensor_split", "x:split({ 1, 2 }, 2)" },
     { "mode unique", "x:flatten():int():bincount(9)", "counts of small integers; x:sort() for others" },
@@ -163,7 +164,7 @@ pytorch.groups = {
     { "MultiHeadAttention", "nn.MultiheadAttention(8, 2)" },
     { "AdaptiveAvgPool2d GlobalAveragePooling2D", "images:mean({ 3, 4 }, { keepdim = true })",
       "to size 1; AvgPool2d for others" },
-    { "LeakyReLU", "x:leaky_relu(0.01)", "in a forward of your own" },
+    { "LeakyReLU", "x:leaky_relu({ slope = 0.01 })", "in a forward of your own" },
     { "ELU", "x:elu()", "in a forward of your own" },
     { "ReLU6", "x:relu6()", "in a forward of your own" },
     { "Mish", "x:mish()", "in a forward of your own" },
@@ -177,7 +178,7 @@ pytorch.groups = {
     { "LSTMCell", "nn.LSTM(3, 8)", "with a sequence of one step, or sgl.scan" },
     { "GRUCell", "nn.GRU(3, 8)", "with a sequence of one step, or sgl.scan" },
     { "Parameter", "nn.parameter(sgl.ones(3))" },
-    { "ModuleDict ParameterDict", "nn.ModuleList({ nn.Linear(3, 3) })",
+    { "ModuleDict ParameterDict", "nn.ModuleList(nn.Linear(3, 3))",
       "or fields of the module, one for each name" },
     { "ParameterList", "model.list = { nn.parameter(sgl.ones(3)) }",
       "a plain list in a field is registered" },
@@ -222,7 +223,7 @@ pytorch.groups = {
 
   { "optim.lr_scheduler", "optim.schedule", "Schedules", {
     { "CosineAnnealingLR cosine_annealing", "optim.schedule.cosine(1e-3, 100)" },
-    { "StepLR MultiStepLR ExponentialLR", "optim.schedule.step(1e-3, 30, 0.1)" },
+    { "StepLR MultiStepLR ExponentialLR", "optim.schedule.step(1e-3, { every = 30 })" },
     { "OneCycleLR", "optim.schedule.one_cycle(1e-3, 100)" },
     { "LinearLR", "optim.schedule.warmup(1e-3, 10)" },
     { "ConstantLR", "optim.schedule.constant(1e-3)" },
@@ -231,12 +232,12 @@ pytorch.groups = {
   } },
 
   { "utils.data", "data", "Data", {
-    { "DataLoader", "sgl.data.dataset({ x, y }):batches(2)" },
-    { "TensorDataset", "sgl.data.dataset({ x, y })" },
+    { "DataLoader", "sgl.data.dataset(x, y):batches(2)" },
+    { "TensorDataset", "sgl.data.dataset(x, y)" },
     { "IterableDataset", "sgl.data.iterator(function() return function() end end)" },
-    { "random_split", "sgl.data.dataset({ x, y }):split(0.5)" },
+    { "random_split", "sgl.data.dataset(x, y):split(0.5)" },
     { "read_csv loadtxt", "sgl.data.csv(\"table.csv\")" },
-    { "Sampler RandomSampler WeightedRandomSampler", "sgl.data.dataset({ x, y }):batches(2)",
+    { "Sampler RandomSampler WeightedRandomSampler", "sgl.data.dataset(x, y):batches(2)",
       "{ shuffle = false } keeps the order" },
   } },
 }

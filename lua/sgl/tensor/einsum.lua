@@ -161,7 +161,8 @@ end
 local function sizes_of(equation, names, a, b)
   local at_a, at_b, sa, sb, sizes = positions(a.names), positions(b.names), a.t.shape, b.t.shape, {}
   for i, name in ipairs(names) do
-    local m, n = sa[at_a[name] or 0] or 1, sb[at_b[name] or 0] or 1
+    local left, right = at_a[name], at_b[name]
+    local m, n = left and sa[left] or 1, right and sb[right] or 1
     if m ~= n and m ~= 1 and n ~= 1 then
       raise("SGL_ESHAPE", ("einsum '%s': '%s' is %s in %s and %s in %s"):format(
         equation, name, m, dims.text(a.t), n, dims.text(b.t)))

@@ -164,7 +164,7 @@ $(B)/spec/sgl: $(SPEC_OBJECTS) $(PRODUCTS)
 # All processors, unless the user said how many.
 PARALLEL = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: deps demo test bench bench-math docs clean help
+.PHONY: deps demo test bench bench-math fuzz docs clean help
 deps:                  ## install what is missing, or print the command for it
 	@CC="$(CC)" LUA="$(LUA)" LUA_INCLUDE="$(LUA_INCLUDE)" LUA_LIBRARY="$(LUA_LIBRARY)" \
 	    scripts/deps
@@ -187,6 +187,9 @@ $(B)/bench-math: bench/math.c src/ir/math.h src/ir/math.def $(B)/flags
 
 bench-math: $(B)/bench-math  ## error in ulp of each f32 function over all floats (an hour)
 	@$(B)/bench-math $(FUNCTIONS)
+
+fuzz: all              ## damaged inputs for every parser, for SECONDS (an hour)
+	@bench/fuzz.sh $(SECONDS)
 
 docs: all              ## write the generated pages, annotations and outputs of examples
 	$(B)/sgl scripts/api.lua

@@ -1619,7 +1619,7 @@ function sgl.save(state, path, o) end
 ---@class sgl.load.Options
 ---@field prefix? string take only names that begin so, without it (default "")
 
----Reads a file of tensors (safetensors, or by its ending another format such as IDX) as a state dict: the names from 1, and name -> tensor.
+---Reads a file of tensors (safetensors, or by its ending another format such as IDX) as a state dict: the names from 1, and name -> tensor. A tensor of another dtype (I8, U16, F8_E4M3, …) is listed, and refused when it is read.
 ---@param path string of the file
 ---@param o? sgl.load.Options
 ---@return table<string|integer, any>? # state dict, metadata; or nil, message, code
@@ -1812,13 +1812,17 @@ function sgl.nn.Module:count() end
 ---@return self # the module
 function sgl.nn.Module:to(dtype) end
 
----Parameters and buffers by name. The list part of the table holds the names in order; values are the tensors themselves, not copies.
+---@class sgl.nn.Module.state_dict.Options
+---@field names? string 'pytorch': names and layouts that load there
+
+---Parameters and buffers by name. The list part of the table holds the names in order; values are the tensors themselves, not copies. With PyTorch's names, what is one tensor there is joined.
+---@param o? sgl.nn.Module.state_dict.Options
 ---@return table # table: name -> tensor, and names from 1
-function sgl.nn.Module:state_dict() end
+function sgl.nn.Module:state_dict(o) end
 
 ---@class sgl.nn.Module.load_state_dict.Options
 ---@field strict? boolean names must be the same on both sides (default true)
----@field from? string 'pytorch': lists in the names count from 0
+---@field from? string 'pytorch': names and layouts of a file saved there; 'sgl': those of this library, whatever they look like
 
 ---Copies values by name into parameters and buffers.
 ---@param dict table name -> tensor, as state_dict or sgl.load gives
@@ -1832,7 +1836,7 @@ function sgl.nn.Module:load_state_dict(dict, o) end
 ---@return any # class: call it to make an object
 function sgl.nn.module(name, constructor) end
 
----Marks a tensor as trainable: a module that holds it lists it among its parameters.
+---Marks a tensor as trainable: a module that holds it lists it among its parameters. What it was computed from gets no gradient through it.
 ---@param value sgl.Tensor of a float dtype
 ---@return sgl.Tensor # tensor, the same
 function sgl.nn.parameter(value) end

@@ -334,12 +334,10 @@ M.raises = {
     { "SGL_EINDEX", "local t = sgl.tensor(1.5); t[sgl.tensor { 0 }] = 1", "f32[]", "no dims",
       "t:assign(v)" },
     { "SGL_EINDEX", [[
-local f = sgl.compile(function(t, i)
-  t[i] = 5 -- the line
-end)
 local t = sgl.ones(3)
-f(t, sgl.tensor { 7 })
-]], "index 7", "[0, 3)", "train.lua:4" },
+local function call(fn) sgl.compile(fn)(t, sgl.tensor { 7 }) end
+call(function(x, i) x[i] = 5 end)
+]], "index 7", "[0, 3)", "train.lua:5" },
   },
 
   { "captured steps",
@@ -354,10 +352,8 @@ f(t, sgl.tensor { 7 })
     { "SGL_ESTATE", "local k; sgl.compile(function(x) k = x end, { effects = 'once' })(sgl.ones(2))"
       .. " return k + 1", "belongs to a captured step", "return the tensor from the step" },
     { "SGL_EINDEX", [[
-local f = sgl.compile(function(t, i)
-  return nn.embedding(i, t) * 2 -- the line
-end)
-f(sgl.ones(4, 2), sgl.tensor { 4 })
+local function call(fn) sgl.compile(fn)(sgl.ones(4, 2), sgl.tensor { 4 }) end
+call(function(t, i) return nn.embedding(i, t) * 2 end)
 ]], "index 4", "[0, 4)", "train.lua:4" },
     { "SGL_EARG", "sgl.compile(3)", "'fn' must be a function, got 3" },
     { "SGL_EARG", 'sgl.compile(print, { nme = "x" })', "did you mean 'name'?" },
@@ -441,7 +437,7 @@ f(sgl.ones(4, 2), sgl.tensor { 4 })
     { "SGL_EFORMAT", 'sgl.load(file "truncated.st")', "'a'", "outside the 4", "truncated?" },
     { "SGL_EFORMAT", 'sgl.load(file "sizes.st")', "'a'", "do not fit its dims" },
     { "SGL_EFORMAT", 'sgl.load(file "overflow.st")', "'a'", "exceed any memory" },
-    { "SGL_EDTYPE", 'sgl.load(file "dtype.st")', "'a'", "F8", "not supported" },
+    { "SGL_EDTYPE", 'local t = sgl.load(file "dtype.st").a', "'a'", "F8", "not here", "convert" },
     { "SGL_EARG", 'data.safetensors(file "good.st", "b")', "no 'b'", "it holds a" },
     { "SGL_EFORMAT", 'data.text(file "empty")', "empty" },
     { "SGL_EARG", 'data.text(file "words.txt"):batches(2, { length = 64 })', "64 characters",

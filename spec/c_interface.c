@@ -123,6 +123,9 @@ static void check_config(const char *folder)
     HOLDS(chdir(folder) == 0 && mkdir("sgl.yaml", 0700) == 0);
     HOLDS(sgl_config_load(cx, NULL) == SGL_EFILE && strstr(sgl_error(cx), "sgl.yaml: cannot read"));
     HOLDS(rmdir("sgl.yaml") == 0 && sgl_config_load(cx, NULL) == 0);
+    const char *found = write_file(".", "sgl.yaml", "cache_dir: /nowhere\n"); /* sets no paths */
+    HOLDS(sgl_config_load(cx, NULL) == SGL_EKNOB && *sgl_error_hint(cx));
+    HOLDS(sgl_config_load(cx, found) == 1 && remove("sgl.yaml") == 0);
     sgl_close(cx);
 }
 

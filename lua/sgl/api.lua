@@ -178,7 +178,6 @@ end
 
 --- Checks an options table against rows of options and returns a fresh one with the defaults.
 function api.options(full, opts, given)
-  if extras[given] then given = nil end
   local specs, known, result = opts.specs, opts.known, {}
   if not specs then
     specs, known = {}, {}
@@ -238,7 +237,7 @@ function api.checker(full, row)
   local total = #specs
   return function(...)
     local count, given = select("#", ...), { ... }
-    while count > 0 and given[count] == nil do count = count - 1 end
+    while count > 0 and (given[count] == nil or extras[given[count]]) do count = count - 1 end
     local chosen
     if opts then
       local at = options_at(specs, given, count, fixed, rest)

@@ -15,7 +15,7 @@ local core = require "sgl.core"
 local coverage = require "sgl.breaks.coverage"
 local dynamic = require "sgl.compile.dynamic"
 local guards = require "sgl.compile.guards"
-local names = require "sgl.names"
+local loading = require "sgl.loading"
 local results = require "sgl.compile.results"
 local signature = require "sgl.compile.signature"
 
@@ -63,6 +63,31 @@ local function run_broken(self, entry, ...)
   return table.unpack(values, 1, values.n)
 end
 
+-- How many calls are being done again; when none is, everything is printed.
+local again = 0
+local Again = { __close = function()
+  again = again - 1
+  if again > 0 then return end
+  core.print_all()
+  core.positions_now(false)
+end }
+
+-- The call as Lua runs it, which meets the error that the program met: nothing that the program did
+-- is left but prints, and so what stands before the error is done, and nothing behind it.
+local function run_again(self, ...)
+  again = again + 1
+  core.positions_now(true)
+  local _ <close> = setmetatable({}, Again)
+  return self.fn(...)
+end
+
+-- The call as Lua runs it, whose error ended the capture: the tensors that it assigned before have
+-- their values then. Where it has none, the error is one that only the capture raises.
+local function run_failed(self, entry, ...)
+  self.fn(...)
+  error(entry.failed, 0)
+end
+
 -- The call as Lua runs it where the program cannot: an argument is a tensor that the step also
 -- takes from outside, and updates.
 local function run_aliased(self, entry, name, ...)
@@ -101,12 +126,14 @@ local function call_slowly(self, ...)
       self.last_parts, self.last_places = walk.key, walk.places
     end
   until entry
+  if entry.failed then return run_failed(self, entry, ...) end
   self.latest = entry
   if entry.broken then return run_broken(self, entry, ...) end
   local alias = not self.fullgraph and entry.program:aliased(walk.leaves)
   if alias then return run_aliased(self, entry, walk.names[alias], ...) end
   local outputs = entry.program:run(walk.leaves)
   entry.runs = entry.runs + 1
+  if not outputs then return run_again(self, ...) end
   self.seconds = self.seconds + (clock() - started)
   note_last(outputs[1], is_scalar(outputs[1]))
   if self.calls then learn(self, entry, outputs, ...) end
@@ -119,9 +146,10 @@ local function build(entry, tables, leaves, outputs)
   return results.build(entry.returned, entry.program, outputs, leaves, tables)
 end
 
--- What core.call gave: a capture that it ran, and its results or what to make them of; or false,
--- and the arguments.
+-- What core.call gave: a capture that it ran, and its results or what to make them of; or false or
+-- nil, and the arguments.
 local function finish(self, entry, ...)
+  if entry == nil then return run_again(self, ...) end
   if not entry then return call_slowly(self, ...) end
   entry.runs = entry.runs + 1
   self.latest = entry
@@ -218,7 +246,9 @@ api.method(Compiled, "load_state_dict", {
   returns = "the compiled function",
   errors = "no call yet; a missing or unexpected name (strict), a shape or dtype that differs",
 }, function(self, dict, o)
-  names.load(state_dict(self, "load_state_dict"), dict, o.strict, nil, api.describe)
+  local rows, own = {}, state_dict(self, "load_state_dict")
+  for i, name in ipairs(own) do rows[i] = { name, { own[name] } } end
+  loading.into(rows, dict, o.strict)
   return self
 end)
 

@@ -3,19 +3,22 @@
 -- In:    the settings' table (core.knobs); a file named by --config or SGL_CONFIG, else sgl.yaml or
 --        sgl.config.lua in the current folder, if there.
 -- Out:   a table whose fields are the settings: reading gives the value, assigning checks it.
--- Holds: file < environment < flag < program, in whatever order they come; what is wrong is an
+-- Holds: a file that nobody named sets no paths, and a file in Lua has an end;
+--        file < environment < flag < program, in whatever order they come; what is wrong is an
 --        error that names the nearest setting or what would have fitted, and in a file its line.
 local api = require "sgl.api"
 local core = require "sgl.core"
 
 local raise = core.raise
 
+local INSTRUCTIONS, EACH = 100000000, 100000     -- of a file in Lua; how often they are counted
+
 local FILES = { "sgl.yaml", "sgl.config.lua" }
 
 -- What a setting of each type may be given as in Lua.
 local FITS = {
   integer = { number = true, boolean = true, string = true }, choice = { string = true },
-  text = { string = true, number = true }, set = { string = true, table = true },
+  path = { string = true, number = true }, set = { string = true, table = true },
 }
 
 -- Lists name the members of a set; { disk = false } takes them out, { disk = true } names them.
@@ -67,15 +70,15 @@ local function as_text(name, value, file, line)
       or ("%s: %s"):format(name, knob.help), file, line)
 end
 
-local function set_from_file(key, value, file, line)
+local function set_from_file(key, value, file, line, found)
   if key == "config" then
     raise("SGL_EKNOB", "a configuration file cannot name another", nil, file, line)
   end
-  local ok, message, hint = core.knob_from_file(key, as_text(key, value, file, line))
+  local ok, message, hint = core.knob_from_file(key, as_text(key, value, file, line), found)
   if not ok then raise("SGL_EKNOB", message, hint, file, line) end
 end
 
-local function load_yaml(text, file)
+local function load_yaml(text, file, found)
   local pairs_of_file, message, code, hint, line = core.yaml(text)
   if not pairs_of_file then raise(code, message, hint, file, line) end
   local lines = {}
@@ -85,7 +88,7 @@ local function load_yaml(text, file)
         ("the first is in line %d"):format(lines[pair.key]), file, pair.line)
     end
     lines[pair.key] = pair.line
-    set_from_file(pair.key, pair.value, file, pair.line)
+    set_from_file(pair.key, pair.value, file, pair.line, found)
   end
 end
 
@@ -101,7 +104,20 @@ local function given()
   return values
 end
 
-local function load_lua(text, file)
+-- Runs the chunk for so many instructions, about, and then calls `stop`.
+local function run(chunk, stop)
+  local hook, mask, count = debug.gethook()
+  local left = INSTRUCTIONS // EACH
+  debug.sethook(function()
+    left = left - 1
+    if left < 0 then stop() end
+  end, "", EACH)
+  local ok, e = pcall(chunk)
+  debug.sethook(hook, mask, count)
+  if not ok then error(e, 0) end
+end
+
+local function load_lua(text, file, found)
   -- Of the file's innermost frame: C functions such as table.insert may be between.
   local function line_of_caller()
     local level, info = 1, nil
@@ -119,29 +135,34 @@ local function load_lua(text, file)
         "lines of the form `name = value` set settings; env \"NAME\" reads the environment", file,
         line_of_caller())
     end,
-    __newindex = function(_, name, value) set_from_file(name, value, file, line_of_caller()) end,
+    __newindex = function(_, name, value)
+      set_from_file(name, value, file, line_of_caller(), found)
+    end,
   })
   local chunk, message = load(text, "@" .. file, "t", env)
   if not chunk then
     local line, what = message:match ":(%d+): (.*)$"
     raise("SGL_EPARSE", what or message, nil, file, math.tointeger(line) or 0)
   end
-  chunk()
+  run(chunk, function()
+    raise("SGL_EKNOB", "a configuration file that does not end", "it may take some "
+      .. "seconds at most; loops that are longer belong into the script", file, line_of_caller())
+  end)
 end
 
-local function load_file(file)
+local function load_file(file, found)
   local text, message, code = core.read(file)
   if not text then raise(code, message) end
-  if file:find "%.lua$" then return load_lua(text, file) end
-  load_yaml(text, file)
+  if file:find "%.lua$" then return load_lua(text, file, found) end
+  load_yaml(text, file, found)
 end
 
 local function find_file()
   local named = core.knob "config"
-  if named ~= "" then return named end
+  if named ~= "" then return named, false end
   for _, file in ipairs(FILES) do
     local there, message, code = core.there(file)
-    if there then return file end
+    if there then return file, true end
     if message then raise(code, message, "it is read where it stands in the current folder") end
   end
 end
@@ -189,8 +210,8 @@ local function show()
   return table.concat(lines, "\n")
 end
 
-local file = find_file()
-if file then load_file(file) end
+local file, found = find_file()
+if file then load_file(file, found) end
 
 api.root.config = setmetatable({}, {
   __index = function(_, name)

@@ -10,6 +10,11 @@ local core = require "sgl.core"
 
 local root, raise = api.root, core.raise
 
+-- What a run printed before it failed is left out when Lua does the step again.
+local function say(line)
+  if core.print_due() then print(line) end
+end
+
 core.on_print(function(text, values)
   local i = 0
   local line = text:gsub("([{}])([{}])", function(a, b)
@@ -17,7 +22,7 @@ core.on_print(function(text, values)
     i = i + 1
     return tostring(a == "{" and values[i] or values[i]:item())
   end)
-  print(line)
+  say(line)
 end)
 
 api.fn(root, "print", {
@@ -36,7 +41,7 @@ api.fn(root, "print", {
     end
   end
   local line = table.concat(parts, "\t")
-  if core.capturing() then core.effect_print(line, tensors) else print(line) end
+  if core.capturing() then core.effect_print(line, tensors) else say(line) end
 end)
 
 api.fn(root, "assert", {

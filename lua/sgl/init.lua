@@ -72,7 +72,7 @@ api.fn(root, "grad", {
         i, api.describe(wrt[i])))
     end
   end
-  return core.grad(loss, wrt)
+  return (core.grad(loss, wrt))
 end)
 
 local ROOMS = { nn = "sgl.nn", optim = "sgl.optim", data = "sgl.data" }

@@ -35,6 +35,21 @@ end
 --- The name under which a module listed the tensor last, or nil.
 function names.listed(tensor) return listed[tensor] end
 
+-- Parameters whose place in a module went to another one, as { field, file, line }.
+local replaced = setmetatable({}, { __mode = "k" })
+
+--- Notes that another parameter takes the tensor's place in a field.
+function names.replace(tensor, field)
+  local file, line = core.position()
+  replaced[tensor] = { field, file or "?", line or 0 }
+end
+
+--- "field 'weight' at train.lua:7", where the tensor was replaced last; nil: it was not.
+function names.replaced(tensor)
+  local at = replaced[tensor]
+  return at and ("field '%s' at %s:%d"):format(at[1], at[2], at[3]) or nil
+end
+
 -- The objects that hold state among all that the guards lead through, in their order.
 local function met_holders(list)
   local found, seen = {}, {}
@@ -136,6 +151,7 @@ function names.paths(calls)
   return paths
 end
 
+<<<<<<< HEAD
 -- A name whose numbers count from 0, as PyTorch's lists do, counted from 1: "0.weight", "1.weight".
 local function from_zero(name)
   return (("." .. name):gsub("%.(%d+)%f[.%z]", function(n) return "." .. (n + 1) end):sub(2))
@@ -215,4 +231,6 @@ function names.load(own, dict, strict, from, describe)
   return missing, extra
 end
 
+=======
+>>>>>>> main
 return names

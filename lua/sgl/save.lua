@@ -5,7 +5,8 @@
 --        nested tables are joined by dots. Numbers are stored as f64 scalars.
 -- Out:   a file written whole or not at all; a state dict that load_state_dict takes.
 -- Holds: nothing of a table is left out; names keep their order. A missing file gives nil,
---        message, code.
+--        message, code. A tensor of a dtype that there is not here is refused when it is asked for;
+--        the others of its file can be read.
 local api = require "sgl.api"
 local core = require "sgl.core"
 
@@ -73,9 +74,22 @@ api.fn(api.root, "save", {
   return core.write(path, core.save(list, o.metadata or {}, path))
 end)
 
+-- Reading such a name says why there is no tensor.
+local function refuse_foreign(path, foreign)
+  return { __index = function(_, name)
+    local dtype = foreign[name]
+    if dtype then
+      raise("SGL_EDTYPE", ("load: '%s' of %s is %s, a dtype that there is not here"):format(name,
+        path, dtype:sub(1, 20)), "the other tensors of the file can be read; convert this one "
+        .. "where it was saved")
+    end
+  end }
+end
+
 api.fn(api.root, "load", {
   doc = "Reads a file of tensors (safetensors, or by its ending another format such as IDX) as a "
-    .. "state dict: the names from 1, and name -> tensor.",
+    .. "state dict: the names from 1, and name -> tensor. A tensor of another dtype (I8, U16, "
+    .. "F8_E4M3, …) is listed, and refused when it is read.",
   args = { { "path", "string", "of the file" } },
   opts = { { "prefix", "string", "", "take only names that begin so, without it" } },
   returns = "state dict, metadata; or nil, message, code",
@@ -86,12 +100,13 @@ api.fn(api.root, "load", {
   if not text then return nil, message, code end
   local list, metadata = core.load(text, path)
   if not list then return nil, metadata end
-  local dict, prefix = {}, o.prefix
+  local dict, prefix, foreign = {}, o.prefix, {}
   for _, item in ipairs(list) do
     if item[1]:sub(1, #prefix) == prefix then
       local name = item[1]:sub(#prefix + 1)
-      dict[#dict + 1], dict[name] = name, item[2]
+      dict[#dict + 1], dict[name], foreign[name] = name, item[2] or nil, item[3]
     end
   end
+  if next(foreign) then setmetatable(dict, refuse_foreign(path, foreign)) end
   return dict, api.extra(metadata)
 end)

@@ -31,6 +31,9 @@ The first of these that is there: what `--config` or `SGL_CONFIG` names, `sgl.ya
 error; so is one that is there and cannot be read, or a folder or a pipe in its place. A path that
 begins with `~/` is in the folder that `HOME` names.
 
+A file that is only found, not named, may have come with a folder of somebody else's. It sets no
+path (`cache_dir`), and one in Lua ends after some seconds with an error.
+
 YAML (read by libyaml, package `libyaml-0-2`) takes names with values, and lists for sets:
 
 ```yaml
@@ -68,7 +71,7 @@ local RANGES = {
   integer = function(knob) return ("%d to %d"):format(knob.low, knob.high) end,
   choice = function(knob) return (knob.values:gsub("%S+", "`%0`"):gsub(" ", ", ")) end,
   set = function(knob) return "a set of " .. knob.values:gsub("%S+", "`%0`"):gsub(" ", ", ") end,
-  text = function() return "a text" end,
+  path = function() return "a path" end,
 }
 
 local function preset_rows()

@@ -151,8 +151,10 @@ describe("a setting", function()
       options.env = home .. " " .. (options.env or "")
       return (value_of("cache_dir", files, options):match "^[^\t]*")
     end
-    assert.are.equal("/tmp/somebody/x", folder { ["sgl.yaml"] = "cache_dir: ~/x\n" })
-    assert.are.equal("/tmp/somebody/x", folder { ["sgl.config.lua"] = "cache_dir = '~/x'\n" })
+    assert.are.equal("/tmp/somebody/x", folder({ ["a.yaml"] = "cache_dir: ~/x\n" },
+      { flags = "--config=a.yaml" }))
+    assert.are.equal("/tmp/somebody/x", folder({ ["a.lua"] = "cache_dir = '~/x'\n" },
+      { flags = "--config=a.lua" }))
     assert.are.equal("/tmp/somebody/x", folder({}, { env = "SGL_CACHE_DIR='~/x'" }))
     assert.are.equal("/tmp/somebody/x", folder({}, { flags = "--cache_dir='~/x'" }))
     assert.are.equal("/tmp/somebody", folder({}, { flags = "--cache_dir='~'" }))
@@ -358,6 +360,42 @@ describe("a configuration file", function()
     local out, status = inside({}, "require 'sgl'", { flags = "--config=missing.yaml" })
     assert.are.equal(1, status)
     assert.matches("missing.yaml: cannot read", out)
+  end)
+
+  -- A folder that came from somebody else brings its sgl.yaml along.
+  for name, text in pairs { ["sgl.yaml"] = "threads: 2\ncache_dir: %s\n",
+                            ["sgl.config.lua"] = "threads = 2\ncache_dir = '%s'\n" } do
+    it(name .. " sets no path where it is only found, and does where it is named", function()
+      local text = text:format "/nowhere/sgl"
+      local out, status = inside({ [name] = text }, "require 'sgl'")
+      assert.are.equal(1, status)
+      assert.matches(name:gsub("%p", "%%%0") .. ":2: cache_dir: not in a file that is only found "
+        .. "in the current folder\n  .*%-%-config or SGL_CONFIG", out)
+      for _, options in ipairs { { flags = "--config=" .. name },
+                                 { env = "SGL_CONFIG=" .. name } } do
+        assert.are.equal("/nowhere/sgl\tfile\n", value_of("cache_dir", { [name] = text }, options))
+      end
+    end)
+  end
+
+  it("in Lua that does not end is an error at its line", function()
+    local clock = os.time()
+    for _, loop in ipairs { "while true do end", "for i = 1, math.huge do local x = {} end",
+                            "local function f() return f() end f()" } do
+      local out, status = inside({ ["sgl.config.lua"] = "threads = 1\n" .. loop .. "\n" },
+        "require 'sgl'", { env = "timeout 60" })
+      assert.are.equal(1, status)
+      assert.matches("sgl.config.lua:2: a configuration file that does not end", out)
+    end
+    assert.is_true(os.time() - clock < 60)
+  end)
+
+  it("in Lua may compute for a while, and leaves no hook", function()
+    local out = inside({ ["sgl.config.lua"] = "local n = 0\nfor i = 1, 3000000 do n = n + i % 2 "
+      .. "end\n" .. "threads = n // 1500000\n" }, [[
+      local sgl = require "sgl"
+      print(sgl.config.threads, debug.gethook())]])
+    assert.are.equal("1\tnil\n", out:gsub("\tnil\t.*", "\tnil\n") .. "")
   end)
 
   it("in YAML needs libyaml, and says so where it is missing", function()

@@ -95,7 +95,7 @@ static const char *other_value(const KnobInfo *k)
     if (k->type == KNOB_CHOICE) sscanf(strchr(k->values, ' '), "%63s", text);
     if (k->type == KNOB_SET)
         snprintf(text, sizeof text, "-%.*s", (int)strcspn(k->values, " "), k->values);
-    return k->type == KNOB_TEXT ? folder : text;
+    return k->type == KNOB_PATH ? folder : text;
 }
 
 /* Does the change show what the row says, and nothing else? */

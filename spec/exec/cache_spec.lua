@@ -157,7 +157,7 @@ describe("the cache of programs", function()
     assert.matches("the limit fits: all programs take %d+ bytes of 1024 MiB",
       advice "x:sum():item()")
     assert.matches("1%d%d of 1%d%d look%-ups missed, and not for want of room", advice [[
-      for i = 1, 120 do (x + i):sum():item() end]])
+      for i = 1, 120 do sgl.ones(i):sum():item() end]])
     assert.matches("the limit fits: none of the %d+ programs that were evicted was needed again",
       advice "sgl.config.cache_size_limit = 0 for i = 1, 3 do (x + i):sum():item() end")
     assert.matches("not enabled", advice "sgl.config.enable = '-cache'")

@@ -3,6 +3,7 @@
 
 local core = require "sgl.core"
 local engine = require "spec.engine"
+local entries = require "spec.entries"
 local random_graph = require "spec.random_graph"
 local sgl = require "sgl"
 local support = require "spec.support"
@@ -18,7 +19,7 @@ end
 
 local function files(pattern)
   local list = {}
-  for name in shell("ls " .. folder .. " 2>/dev/null || true"):gmatch "[^\n]+" do
+  for name in shell("ls -A " .. folder .. " 2>/dev/null || true"):gmatch "[^\n]+" do
     if name:find(pattern or "%.sgl$") then list[#list + 1] = folder .. "/" .. name end
   end
   return list
@@ -324,7 +325,7 @@ describe("a damaged entry", function()
   it("whose first line says the same in another way is removed and made anew", function()
     local path = files()[1]
     local good = read(path)
-    local sum, key, body, rest = good:match "^sgl program 1 (%x+) (%d+) (%d+)\n(.*)$"
+    local sum, key, body, rest = good:match "^sgl program 2 (%x+) (%d+) (%d+)\n(.*)$"
     assert.are_not.equal(sum, sum:upper())
     for _, head in ipairs {
       ("%s %s %s"):format(sum:upper(), key, body), ("0x%s %s %s"):format(sum, key, body),
@@ -332,7 +333,7 @@ describe("a damaged entry", function()
       ("%s  %s %s"):format(sum, key, body), ("%s %s %s "):format(sum, key, body),
       ("%s %s\t%s"):format(sum, key, body), ("%s %s %s\r"):format(sum, key, body),
     } do
-      write(path, "sgl program 1 " .. head .. "\n" .. rest)
+      write(path, "sgl program 2 " .. head .. "\n" .. rest)
       check(head, true)
       assert.are.equal(good, read(path))
     end
@@ -366,44 +367,11 @@ describe("a damaged entry", function()
     assert.are.equal(before, sgl.cache.stats().disk.damaged)
   end)
 
-  -- The product's hash (src/base/map.c), to make entries whose checksum is right.
-  local function mix(v)
-    v = (v ~ v >> 30) * 0xbf58476d1ce4e5b9
-    v = (v ~ v >> 27) * 0x94d049bb133111eb
-    return v ~ v >> 31
-  end
-  local function add(h, bytes, at)
-    local word = string.unpack("<I8", bytes:sub(at, at + 7) .. ("\0"):rep(8))
-    return mix((h ~ word) * 0x9e3779b97f4a7c15)
-  end
-  local function hash(seed, bytes)
-    local h, at = mix(seed + 0x9e3779b97f4a7c15) ~ #bytes, 1
-    if #bytes >= 64 then
-      local lane = { h, h + 1, h + 2, h + 3 }
-      for row = 1, #bytes - 31, 32 do
-        for i = 1, 4 do lane[i] = add(lane[i], bytes, row + 8 * (i - 1)) end
-      end
-      for i = 1, 4 do h = mix((h ~ lane[i]) * 0x9e3779b97f4a7c15) end
-      at = #bytes - #bytes % 32 + 1
-    end
-    for word = at, #bytes, 8 do h = add(h, bytes, word) end
-    return h
-  end
-
-  local function entry(key, body)
-    return ("sgl program 1 %016x %d %d\n%s%s"):format(hash(hash(#key, key), body), #key, #body, key,
-      body)
-  end
-
-  local function parts(file)
-    local n, rest = file:match "^sgl program 1 %x+ (%d+) %d+\n()"
-    return file:sub(rest, rest + n - 1), file:sub(rest + n)
-  end
-
   it("whose content does not fit its key is removed and made anew", function()
     local path = files()[1]
-    local key, body = parts(read(path))
-    assert.are.equal(read(path), entry(key, body))
+    local key, body = entries.parts(read(path))
+    local mac = entries.key_of(folder)
+    assert.are.equal(read(path), entries.make(mac, key, body))
     local CASES = {
       { "another digest", "schedule %x", "schedule 0" }, { "no head", "schedule", "shedule" },
       { "no origins", "origins", "origns" }, { "fewer origins", "(origins %d+) %-?%d+", "%1" },
@@ -416,20 +384,21 @@ describe("a damaged entry", function()
     for _, case in ipairs(CASES) do
       local other = body:gsub(case[2], case[3], 1)
       assert(other ~= body, case[1])
-      write(path, entry(key, other))
+      write(path, entries.make(mac, key, other))
       check(case[1], true)
     end
   end)
 
-  it("with a right checksum and anything inside does no harm but to its own values", function()
+  it("with a right tag and anything inside does no harm but to its own values", function()
     local random = engine.random(engine.seed)
     local path = files()[1]
-    local key, body = parts(read(path))
+    local key, body = entries.parts(read(path))
+    local mac = entries.key_of(folder)
     for _ = 1, engine.times(400) do
       local at = random:int(1, #body)
       local other = body:sub(1, at - 1) .. string.char(random:int(0, 255))
         .. body:sub(at + random:int(0, 3))
-      write(path, entry(key, other))
+      write(path, entries.make(mac, key, other))
       local ok, e = pcall(origin_of, BASE)
       assert(ok, ("SGL_SEED=%d: %s"):format(engine.seed, tostring(e)))
     end
@@ -518,24 +487,30 @@ describe("the folder of programs", function()
     assert.is_nil(io.open(age[3], "rb"))
   end)
 
-  it("is emptied by clear, and parts left behind long ago go with the next look", function()
+  it("is emptied by clear, of nothing but entries", function()
     origin_of(BASE)
     local hash = ("0123456789abcdef"):rep(2)
-    local old, young = hash .. ".sgl.99-1.part", hash .. ".sgl.99-2.part"
     local own = { "mine.txt", "model.sgl", "video.part", hash .. "0.sgl", hash .. ".sgl2" }
-    for _, name in ipairs { old, young, table.unpack(own) } do write(folder .. "/" .. name, "x") end
-    shell(("cd %s && touch -d '1 hour ago' %s video.part"):format(folder, old))
+    for _, name in ipairs(own) do write(folder .. "/" .. name, "x") end
     sgl.config.cache_size_limit = 1                     -- makes room, too
     origin_of(BASE)
     sgl.config.cache_size_limit = 1 << 30
     sgl.cache.clear { disk = true }
-    own[#own + 1] = young
+    own[#own + 1] = ".key"
     for i, name in ipairs(own) do own[i] = folder .. "/" .. name end
     table.sort(own)
     local left = files ""
     table.sort(left)
     assert.are.same(own, left)
     assert.are.equal(0, sgl.cache.stats().disk.entries)
+  end)
+
+  it("loses the part that a killed process left with the next entry that is written", function()
+    origin_of(BASE)
+    write(folder .. "/.sgl-0.part", "left behind")
+    origin_of((BASE:gsub("0.5", "3")))
+    assert.are.equal(2, #files())
+    assert.are.equal(0, #files "%.part$")
   end)
 
   it("is shared by processes that start at once", function()
@@ -579,7 +554,7 @@ describe("the folder of programs", function()
     assert.are.equal(want, bits)
     assert.are.equal("0 0", warm.damaged .. " " .. warm.none)
     assert.is_true(#files() > 5, #files() .. " entries")
-    for _, path in ipairs(files()) do assert.matches("^sgl program 1 %x+ %d+ %d+\n", read(path)) end
+    for _, path in ipairs(files()) do assert.matches("^sgl program 2 %x+ %d+ %d+\n", read(path)) end
   end)
 
   it("that is full costs no result and keeps no part (a limit on the size of files)", function()
@@ -602,7 +577,7 @@ describe("the folder of programs", function()
     write(script, TRAIN)
     local out, status = support.run(([[unshare -rm sh -c '
       mount -t tmpfs -o size=16k none %s || exit 9
-      %s%s %s %s; %s%s %s %s; ls %s']]):format(folder, ENV, folder, binary, script, ENV, folder,
+      %s%s %s %s; %s%s %s %s; ls -A %s']]):format(folder, ENV, folder, binary, script, ENV, folder,
       binary, script, folder))
     os.remove(script)
     if status == 9 then return pending "cannot mount" end

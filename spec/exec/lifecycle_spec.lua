@@ -313,6 +313,8 @@ describe("events", function()
     k = 2
     step(x)
     sgl.compile(function(v) return ((v * 2):exp() + 1):log():sum() end)(x)
+    os.execute("chmod 777 " .. folder)
+    sgl.compile(function(v) return (v * 4):sum() end)(x)
     for _, kind in ipairs(core.event_kinds()) do
       local names = {}
       for name in pairs(fields[kind.name]) do names[#names + 1] = name end

@@ -8,6 +8,7 @@
 local core = require "sgl.core"
 local cases = require "spec.op_cases"
 local engine = require "spec.engine"
+local entries = require "spec.entries"
 local random_graph = require "spec.random_graph"
 
 local COUNT = math.tointeger(tonumber(os.getenv("SGL_FUZZ"))) or engine.times(3000)
@@ -78,11 +79,13 @@ local function is_ours(e)
     and e.code ~= "SGL_EINTERN" and #e.message > 0
 end
 
--- Feeds COUNT damaged copies of the seeds to parse; `holds` checks what it returned.
+-- Feeds COUNT damaged copies of the seeds, or of what that function gives, to parse; `holds` checks
+-- what it returned.
 local function fuzz(name, seeds, parse, holds)
   it(("%s takes %d damaged inputs"):format(name, COUNT), function()
     io.write(("fuzz %s: SGL_SEED=%d\n"):format(name, engine.seed))
     io.flush()
+    if type(seeds) == "function" then seeds = seeds() end
     local r, accepted = engine.random(engine.seed), 0
     local before = core.memory(true)
     for i = 1, COUNT do
@@ -275,6 +278,80 @@ local function gzip_seeds()
   return list
 end
 
+-- ---- entries of the folder of programs, whose tag is right: what they do is of the right dims, or
+-- they are refused and the program is made anew
+
+local ENTRY_BASE = [[
+graph
+composite @1 "halve" in @0
+input %0 arg "x" f32[2, 3]
+input %1 state "s" f32[2, 3]
+%2 = const() {value=0.5, dims=[2, 3], dtype=f32} : f32[2, 3] @1
+%3 = mul(%0, %2) : f32[2, 3] @1
+%4 = add(%3, %1) : f32[2, 3]
+%5 = sum(%4) {dims=[1]} : f32[3]
+call @1(%0) = %3
+output %5 "a"
+assign %1 = %4
+]]
+
+local cache = os.tmpname()
+os.remove(cache)
+
+local function write(path, text)
+  local file <close> = assert(io.open(path, "wb"))
+  assert(file:write(text))
+end
+
+-- The graph's arguments, its entry's path, key and body, and the folder's key.
+local function entry_of(text)
+  local graph = core.parse(text)
+  local args = {}
+  for i, input in ipairs(graph:inputs()) do
+    args[i] = core.sample("smallint", i, input.shape, input.dtype)
+  end
+  os.execute("rm -rf " .. cache)
+  core.knob("cache_dir", cache)
+  core.knob("cache_min_nodes", #graph:nodes())
+  graph:run(args)
+  local pipe = assert(io.popen(("ls %s/*.sgl"):format(cache)))
+  local path = pipe:read "l"
+  pipe:close()
+  local file <close> = assert(io.open(path, "rb"))
+  local key, body = entries.parts(file:read "a")
+  return graph, args, path, key, body, entries.key_of(cache)
+end
+
+-- Is what the body's graph computes small? What is no graph is refused before it is run.
+local function is_small(body)
+  local ok, graph = pcall(core.parse, (body:match "\n(graph\n.*)" or body):gsub("%z.*", ""))
+  return not ok or elements(graph) <= 5000
+end
+
+local function fuzz_entries(name, text)
+  describe(name, function()
+    local graph, args, path, key, good, mac
+    setup(function() graph, args, path, key, good, mac = entry_of(text) end)
+    teardown(function()
+      core.knob("cache_dir", "")
+      core.knob("cache_min_nodes", 256)
+      os.execute("rm -rf " .. cache)
+    end)
+    fuzz(name, function() return { good } end, function(body)
+      if not is_small(body) then return nil end
+      write(path, entries.make(mac, key, body))
+      local damaged = core.cache_stats().disk.damaged
+      local out = graph:run(args)
+      return core.cache_stats().disk.damaged == damaged and out or nil
+    end, function(out)
+      for k, want in ipairs(graph:outputs()) do
+        assert(table.concat(out[k].shape, ",") == table.concat(want.shape, ","))
+        tensor_holds(out[k])
+      end
+    end)
+  end)
+end
+
 describe("a parser, fed with damage, #slow", function()
   teardown(function() os.remove(scratch) end)
 
@@ -290,4 +367,8 @@ describe("a parser, fed with damage, #slow", function()
   fuzz("YAML", YAML, read_yaml, yaml_holds)
   fuzz("gzip", gzip_seeds(), function(s) return as_file(s, core.read) end,
     function(text) assert(#text < 2 ^ 20) end)
+  fuzz_entries("an entry on disk", ENTRY_BASE)
+  fuzz_entries("an entry on disk with a cond", cases.texts.cond[1])
+  fuzz_entries("an entry on disk with a loop", cases.texts.loop[1])
+  fuzz_entries("an entry on disk with an assertion", cases.texts.assert[1])
 end)

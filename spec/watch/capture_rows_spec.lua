@@ -116,7 +116,7 @@ local ROWS = {
   { "ok", function(x)
     local _, e = pcall(function() return x:reshape(7) end)
     return x * #tostring(e) * #(e .. "!")
-  end },
+  end, sized },
   { "B-KEY", function(x) local t = {} return t[x] end },
   { "B-KEY", function(x) local t = {} t[x + 1] = 1 end },
   { "B-KEY", function(x) return (rawget({}, x + 1)) end },

@@ -57,6 +57,8 @@ const char *base_knob_from_name(KnobFrom from)
 {
     static const char *const NAMES[] = {
         [KNOB_FROM_DEFAULT] = "default",
+        [KNOB_FROM_FOUND_PRESET] = "preset in the file",
+        [KNOB_FROM_FOUND] = "file",
         [KNOB_FROM_FILE_PRESET] = "preset in the file",
         [KNOB_FROM_FILE] = "file",
         [KNOB_FROM_ENVIRONMENT_PRESET] = "preset in the environment",
@@ -189,7 +191,7 @@ static int find_home(const char *shown, const char *text, const char **home, Err
 
 /* Keeps a copy with ~/ put in full. Every set counts as a change (Knobs.value), since texts are
  * not compared. */
-static int set_text(Knobs *k, KnobId id, const char *shown, const char *text, Err *e)
+static int set_path(Knobs *k, KnobId id, const char *shown, const char *text, Err *e)
 {
     const char *home;
     if (find_home(shown, text, &home, e) < 0) return e->code;
@@ -234,7 +236,7 @@ static void put_set(const Knobs *k, KnobId id, Str *out)
         }
 }
 
-static void put_text(const Knobs *k, KnobId id, Str *out)
+static void put_path(const Knobs *k, KnobId id, Str *out)
 {
     base_str_put(out, k->text[id] ? k->text[id] : "");
 }
@@ -246,7 +248,7 @@ static const struct {
     [KNOB_INT] = {set_int, put_int},
     [KNOB_CHOICE] = {set_choice, put_choice},
     [KNOB_SET] = {set_set, put_set},
-    [KNOB_TEXT] = {set_text, put_text},
+    [KNOB_PATH] = {set_path, put_path},
 };
 
 void base_knob_text(const Knobs *k, KnobId id, Str *out) { TYPES[KNOBS[id].type].put(k, id, out); }
@@ -269,8 +271,18 @@ static int put(Knobs *k, KnobId id, KnobFrom from, const char *shown, const char
     return status;
 }
 
+static int no_path(const char *shown, Err *e)
+{
+    base_err_set(e, SGL_EKNOB, "%s: not in a file that is only found in the current folder", shown);
+    base_err_hint(e,
+                  "whoever made that folder would choose where you read and write: name the file "
+                  "with --config or SGL_CONFIG, or set it in the environment or the script");
+    return SGL_EKNOB;
+}
+
 int base_knob_put(Knobs *k, KnobId id, KnobFrom from, const char *shown, const char *text, Err *e)
 {
+    if (from == KNOB_FROM_FOUND && KNOBS[id].type == KNOB_PATH) return no_path(shown, e);
     int status = put(k, id, from, shown, text, e);
     KnobFrom below = from == KNOB_FROM_PROGRAM ? from : from - 1;
     if (id != KNOB_preset || status < 0 || from < (KnobFrom)k->from[id]) return status;

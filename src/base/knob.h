@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-typedef enum KnobType { KNOB_INT, KNOB_CHOICE, KNOB_SET, KNOB_TEXT } KnobType;
+typedef enum KnobType { KNOB_INT, KNOB_CHOICE, KNOB_SET, KNOB_PATH } KnobType;
 typedef enum KnobId {
 #define KNOB(name, type, def, lo, hi, values, key, effect, help) KNOB_##name,
 #include "base/knob.def"
@@ -53,6 +53,7 @@ extern const KnobPreset KNOB_PRESETS[];
  * said expressly in the same place; in the program the last word counts. */
 typedef enum KnobFrom {
     KNOB_FROM_DEFAULT,
+    KNOB_FROM_FOUND_PRESET, KNOB_FROM_FOUND,       /* a file of the current folder, unasked */
     KNOB_FROM_FILE_PRESET, KNOB_FROM_FILE,
     KNOB_FROM_ENVIRONMENT_PRESET, KNOB_FROM_ENVIRONMENT,
     KNOB_FROM_FLAG_PRESET, KNOB_FROM_FLAG,
@@ -61,16 +62,17 @@ typedef enum KnobFrom {
 const char *base_knob_from_name(KnobFrom from);            /* "file", "environment" … */
 
 typedef struct Knobs {
-    int64_t value[KNOB_COUNT];     /* of a CHOICE its index, of a SET a bit a member, of a TEXT
+    int64_t value[KNOB_COUNT];     /* of a CHOICE its index, of a SET a bit a member, of a PATH
                                       how often it was set */
-    char *text[KNOB_COUNT];        /* of a TEXT; owned; NULL: empty */
+    char *text[KNOB_COUNT];        /* of a PATH; owned; NULL: empty */
     uint8_t from[KNOB_COUNT];      /* KnobFrom */
 } Knobs;
 
 int base_knob_init(Knobs *k, Err *e);                      /* defaults, environment, flags */
 void base_knob_free(Knobs *k);
 int base_knob_find(const char *name, Err *e);              /* id, or SGL_EKNOB naming the nearest */
-/* Checks in any case, and sets unless a stronger place did; `shown` names it in messages. */
+/* Checks in any case, and sets unless a stronger place did; `shown` names it in messages. A file
+ * that was found, which may have come with anybody's folder, sets no path. */
 int base_knob_put(Knobs *k, KnobId id, KnobFrom from, const char *shown, const char *text, Err *e);
 void base_knob_text(const Knobs *k, KnobId id, Str *out);  /* the value as a user writes it */
 int base_knob_member(KnobId id, const char *name);         /* its bit in a SET's value, or -1 */

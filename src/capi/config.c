@@ -11,13 +11,13 @@
 
 static const char DEFAULT_FILE[] = "sgl.yaml";
 
-static int put_pair(Ctx *cx, const YamlPair *pair)
+static int put_pair(Ctx *cx, const YamlPair *pair, KnobFrom from)
 {
     int id = base_knob_find(pair->key, &cx->err);
     if (id < 0) return id;
     if (id == KNOB_config)
         return base_fail(cx, SGL_EKNOB, "a configuration file cannot name another");
-    return exec_setting_put(cx, (KnobId)id, KNOB_FROM_FILE, pair->key, pair->value);
+    return exec_setting_put(cx, (KnobId)id, from, pair->key, pair->value);
 }
 
 /* Puts the place before the message. */
@@ -30,13 +30,13 @@ static int at_line(Ctx *cx, const char *path, int line, int code)
     return code;
 }
 
-static int put_file(Ctx *cx, const char *path, const char *text, size_t n)
+static int put_file(Ctx *cx, const char *path, KnobFrom from, const char *text, size_t n)
 {
     YamlFile y;
     int code = io_yaml_parse(text, n, &y, &cx->err), line = y.line;
     for (int i = 0; code == SGL_OK && i < y.pairs.n; i++) {
         line = y.pairs.at[i].line;
-        code = put_pair(cx, &y.pairs.at[i]);
+        code = put_pair(cx, &y.pairs.at[i], from);
     }
     if (code < 0 && line > 0) at_line(cx, path, line, code);
     io_yaml_free(&y);
@@ -69,7 +69,7 @@ int sgl_config_load(sgl_context *cx, const char *path)
     }
     code = base_file_read(file, &text, &n, &cx->err);
     if (code < 0) return code;
-    code = put_file(cx, file, text, n);
+    code = put_file(cx, file, file == DEFAULT_FILE ? KNOB_FROM_FOUND : KNOB_FROM_FILE, text, n);
     base_mem_free(text);
     return code < 0 ? code : 1;
 }

@@ -180,14 +180,15 @@ static bool push_capture(lua_State *L, const Calls *c, Row *row, const CallPlace
     return false;
 }
 
-/* Runs the capture on the top three; the results of the call are on the top then. Returns how many.
- */
+/* Runs the capture on the top three; the results of the call are on the top then. Returns how many,
+ * or CAPTURE_AGAIN. */
 static int run(lua_State *L, Calls *c, Known known, const CallPlace *at)
 {
     int program = lua_gettop(L), leaves = c->now.leaf.n, tables = c->now.table.n;
     double start = base_clock();
     int n = capture_program_run(L, program, at->leaves);
     c->seconds += base_clock() - start;
+    if (n == CAPTURE_AGAIN) return n;
     if (known.plain) {
         give_back(L, at, leaves, tables);
         lua_rotate(L, program - 1, -2);
@@ -205,22 +206,28 @@ static int run(lua_State *L, Calls *c, Known known, const CallPlace *at)
 }
 
 /* core.call(calls, arguments …) -> the capture and its results; or behind it, to make the results
- * of, the lists of tables, of run-time inputs and of outputs. Else false, arguments …; calls may be
- * false. */
+ * of, the lists of tables, of run-time inputs and of outputs. Else false, arguments …, or nil,
+ * arguments … if Lua does again what a run began; calls may be false. */
 static int call(lua_State *L)
 {
     Host *h = bind_of(L);
     Calls *c = lua_touserdata(L, 1);
     int n = lua_gettop(L);
     CallPlace at;
+    bool again = false;
     if (c && !tensor_recording(h) && c->rows.n && read(L, h, c, 2, n - 1, &at)) {
         c->last = row_find(c);
         Row *row = c->last < 0 ? NULL : &c->rows.at[c->last];
-        if (row && push_capture(L, c, row, &at)) return run(L, c, row->known.at[0], &at);
+        if (row && push_capture(L, c, row, &at)) {
+            int results = run(L, c, row->known.at[0], &at);
+            if (results != CAPTURE_AGAIN) return results;
+            again = true;
+        }
         give_back(L, &at, c->now.leaf.n, c->now.table.n);
     }
     lua_settop(L, n);
-    lua_pushboolean(L, false);
+    if (again) lua_pushnil(L);
+    else lua_pushboolean(L, false);
     lua_replace(L, 1);
     return n;
 }

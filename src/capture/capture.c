@@ -214,6 +214,14 @@ static void give_arguments(lua_State *L, Capture *c)
     if (!ok) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
 }
 
+/* Is there a number among the arguments, or a symbolic size? */
+static bool stands_in(const Capture *c)
+{
+    bool found = ir_graph_symbolic(c->trace.graph) != NULL;
+    for (int i = 0; i < c->nargs; i++) found = found || c->args[i].number;
+    return found;
+}
+
 /* Runs the function on what stands for the arguments. */
 static void record(lua_State *L, Host *h, Capture *c, Guards *g)
 {
@@ -224,6 +232,7 @@ static void record(lua_State *L, Host *h, Capture *c, Guards *g)
     for (int i = 1; i <= c->nargs; i++) push_argument(L, h, c, i, anchors);
     take_example(L, h, c);
     give_arguments(L, c);
+    if (stands_in(c)) watch_stand_ins(c->watch);
     c->guards = g;
     watch_on(L, c->watch, g, once);
     lua_call(L, c->nargs, 1);

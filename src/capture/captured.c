@@ -17,12 +17,23 @@ static void tell_end(const Capture *c)
               OBS_INT("outputs", g->outputs.n), OBS_INT("states", c->states.n));
 }
 
+/* Ends the blocks of c that are still on: an error in a coroutine closes nothing of it. */
+static void end_blocks(lua_State *L, const Capture *c)
+{
+    for (Capture *on; (on = capture_on(c->host)) != NULL && on != c; capture_off(L, on)) {
+        const Capture *around = on->outer;
+        while (around && around != c) around = around->outer;
+        if (!around) return;
+    }
+}
+
 /* Turns the capture off: the recorder around it is on again, and what it made is dead. Once is
  * enough. */
 void capture_off(lua_State *L, Capture *c)
 {
+    end_blocks(L, c);
     if (tensor_recorder(c->host) != &c->recorder) return;
-    if (c->outer) watch_block_end(capture_step(c)->watch, c->since);
+    if (c->outer) watch_block_end(capture_step(c)->watch, c->around);
     else watch_off(L, c->watch);
     if (!c->outer) tell_end(c);
     tensor_recorder_on(c->host, c->recorder.outer);
@@ -109,9 +120,11 @@ static void capture_end(Owned *o)
     watch_free(c->watch);
 }
 
+/* (capture, error or nil): an error that leaves a block is one of Lua only if the block runs. */
 static int capture_close(lua_State *L)
 {
     Capture *c = lua_touserdata(L, 1);
+    if (c->outer && !lua_isnoneornil(L, 2)) watch_doubt(capture_step(c)->watch);
     capture_off(L, c);
     if (!c->outer) capturing_end(L, c);
     return 0;

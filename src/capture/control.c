@@ -30,7 +30,7 @@ static int block_call(lua_State *L)
     lua_settop(L, 2);
     lua_toclose(L, 1);
     tensor_recorder_on(h, &c->recorder);
-    c->since = watch_block_begin(capture_step(c)->watch);
+    c->around = watch_block_begin(capture_step(c)->watch, L);
     luaL_checkstack(L, nargs + LUA_MINSTACK, "too many arguments");
     for (int i = 0; i < nargs; i++) tensor_bind(tensor_new(L, h), &c->trace, c->inputs.at[i].input);
     lua_call(L, nargs, 1);

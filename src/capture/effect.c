@@ -4,14 +4,15 @@
  * In:    a text with {} for each tensor, {{ and }} for braces; tensors.
  * Out:   at run time a call of the function given to core.on_print with the text and the values.
  * Holds: a Lua error in that function stops the program as an error of its own would; it goes
- *        through no C frame of the engine.
+ *        through no C frame of the engine. What a run printed before it failed is not printed when
+ *        Lua does the step again.
  */
 #include <string.h>
 #include "exec/program.h"
 #include "capture/room.h"
 #include "tensor/ops.h"
 
-static const char ON_PRINT[] = "sgl.on_print";
+static const char ON_PRINT[] = "sgl.on_print", RAISED[] = "sgl.print_raised";
 
 /* The next effect of the capture: op over the last one and nodes; NULL with the error set. */
 static Node *effect(Host *h, Op op, const char *text, int n, Node **nodes)
@@ -89,6 +90,16 @@ static int call_print(lua_State *L)
     return 0;
 }
 
+/* Pops an error of the function that prints, which is kept for its next call. */
+static int print_raised(lua_State *L, Host *h)
+{
+    int code = base_fail(h->cx, SGL_EARG, "print: %s", luaL_tolstring(L, -1, NULL));
+    lua_pop(L, 1);
+    lua_setfield(L, LUA_REGISTRYINDEX, RAISED);
+    room_of(h)->prints.failed = true;
+    return code;
+}
+
 /* Called by a running program: the values become tensors for Lua in a protected call, and an error
  * stops the program. */
 static int print(void *arg, const Node *n, const char *text, void *const *values)
@@ -97,12 +108,54 @@ static int print(void *arg, const Node *n, const char *text, void *const *values
     lua_State *L = tensor_running(h);
     Printing p = {h, n, text, values};
     if (!L || !lua_checkstack(L, LUA_MINSTACK)) return SGL_OK;
+    Prints outer = room_of(h)->prints;
     lua_pushcfunction(L, call_print);
     lua_pushlightuserdata(L, &p);
-    if (lua_pcall(L, 1, 0, 0) == LUA_OK) return SGL_OK;
-    int code = base_fail(h->cx, SGL_EARG, "print: %s", luaL_tolstring(L, -1, NULL));
-    lua_pop(L, 2);
-    return code;
+    if (lua_pcall(L, 1, 0, 0) != LUA_OK) return print_raised(L, h);
+    room_of(h)->prints.made = outer.made + 1;
+    return SGL_OK;
+}
+
+void capture_prints_begin(Host *h)
+{
+    room_of(h)->prints.made = 0;
+    room_of(h)->prints.failed = false;
+}
+
+bool capture_again(Host *h)
+{
+    Prints *prints = &room_of(h)->prints;
+    int code = h->cx->err.code;
+    if (code != SGL_EASSERT && code != SGL_EINDEX && !prints->failed) return false;
+    base_err_clear(&h->cx->err);
+    prints->done += prints->made;
+    prints->raised = prints->failed;
+    return true;
+}
+
+/* core.print_due() -> is something to be printed now? Raises where the run that is done again did
+ * so. */
+static int print_due(lua_State *L)
+{
+    Prints *prints = &room_of(bind_of(L))->prints;
+    bool due = !prints->done;
+    if (!due) prints->done--;
+    else if (prints->raised) {
+        prints->raised = false;
+        lua_getfield(L, LUA_REGISTRYINDEX, RAISED);
+        lua_pushnil(L);
+        lua_setfield(L, LUA_REGISTRYINDEX, RAISED);
+        return lua_error(L);
+    }
+    lua_pushboolean(L, due);
+    return 1;
+}
+
+/* core.print_all(): everything is printed from now on. */
+static int print_all(lua_State *L)
+{
+    room_of(bind_of(L))->prints = (Prints){0};
+    return 0;
 }
 
 /* core.on_print(fn) */
@@ -117,8 +170,6 @@ static int on_print(lua_State *L)
 }
 
 const luaL_Reg CAPTURE_EFFECT[] = {
-    {"effect_print", effect_print},
-    {"effect_assert", effect_assert},
-    {"on_print", on_print},
-    {NULL, NULL},
+    {"effect_print", effect_print}, {"effect_assert", effect_assert}, {"on_print", on_print},
+    {"print_due", print_due},       {"print_all", print_all},         {NULL, NULL},
 };

@@ -300,6 +300,7 @@ static void take_outputs(lua_State *L, Host *h, Prog *p, int args)
 static int run(lua_State *L, Host *h, Prog *p)
 {
     tensor_runs(L, h);
+    capture_prints_begin(h);
     p->running = true;
     exec_cache_run_begin(tensor_programs(h));
     int status = p->dynamic ? capture_dynamic_bind(p->dynamic, p->program) : SGL_OK;
@@ -329,7 +330,10 @@ int capture_program_run(lua_State *L, int program, int args)
         return bind_throw(L, h);
     }
     prog_ready(L, h, p);
-    if (run(L, h, p) < 0) return bind_throw(L, h);
+    if (run(L, h, p) < 0) {
+        tensor_rng_skip(h, -p->draws);
+        return capture_again(h) ? CAPTURE_AGAIN : bind_throw(L, h);
+    }
     take_outputs(L, h, p, args);
     tensor_pending_idle(h);
     tensor_hint_memory(L, h);
@@ -337,14 +341,16 @@ int capture_program_run(lua_State *L, int program, int args)
     return results;
 }
 
-/* program:run(args) -> list of tensors */
+/* program:run(args) -> list of tensors; nil: to be done again by Lua */
 static int prog_run(lua_State *L)
 {
     const Prog *p = prog_open(L);
     lua_settop(L, 2);
     check_arity(L, p, 2);
     lua_createtable(L, p->nout, 0);
-    for (int n = capture_program_run(L, 1, 2); n > 0; n--) lua_rawseti(L, 3, n);
+    int n = capture_program_run(L, 1, 2);
+    if (n == CAPTURE_AGAIN) return 0;
+    for (; n > 0; n--) lua_rawseti(L, 3, n);
     return 1;
 }
 

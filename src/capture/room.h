@@ -59,7 +59,7 @@ typedef struct Capture {
     Host *host;
     struct Capture *outer;     /* of a block: the capture around it; NULL: a step */
     bool repeats;              /* a block that may run several times */
-    uint64_t since;            /* of a block: what watch_block_begin gave */
+    WatchBlock around;         /* of a block: what watch_block_begin gave */
     VEC(BlockInput) inputs;    /* of a block, by number of the input */
     VEC(Node *) results;       /* of a block */
     VEC(CarryGrad) grads;      /* of a block that repeats */
@@ -93,11 +93,21 @@ static inline Capture *capture_of(const Recorder *r)
     return (Capture *)(void *)((char *)(uintptr_t)r - offsetof(Capture, recorder));
 }
 
+/* The prints of the run that is on, and those that a run made before it failed: what Lua does again
+ * leaves them out. */
+typedef struct Prints {
+    int made;    /* by the run */
+    int done;    /* still to be left out */
+    bool failed; /* the function that prints raised in the run */
+    bool raised; /* it did after them, and does so again there */
+} Prints;
+
 /* What the room keeps for a Lua state. */
 typedef struct CaptureRoom {
     const RecorderOps *recorder; /* of captures */
     int recording;               /* under way; one is until it is a program or failed */
     bool in_hook;                /* of sgl.on_graph_capture */
+    Prints prints;
 } CaptureRoom;
 
 static inline CaptureRoom *room_of(const Host *h) { return h->room[ROOM_CAPTURE].state; }
@@ -155,7 +165,9 @@ void capture_carry_end(lua_State *L, Capture *c, int ncarry);
  * index of the list of its tensors. */
 int capture_program_push(lua_State *L, Host *h, Capture *c, int states);
 /* The program at `program` for the run-time inputs in the list at `args`. Runs it and pushes the
- * results; returns how many. Raises. */
+ * results; returns how many, or CAPTURE_AGAIN: the step met its own error, nothing of it is done
+ * but prints, and Lua does it again to the error. Raises. */
+enum { CAPTURE_AGAIN = -1 };
 int capture_program_run(lua_State *L, int program, int args);
 /* Is it for numbers of these types, and for these sizes? */
 bool capture_program_fits(lua_State *L, int program, int args);
@@ -166,6 +178,11 @@ void capture_program_class(lua_State *L); /* pushes the metatable */
 /* effect.c: the next effect is an error with the text when cond, a single bool, is false. NULL with
  * the error set. */
 Node *capture_effect_assert(Host *h, Node *cond, const char *text);
+
+/* A run begins. After one that failed: was that the step's own error, which Lua meets as well? Then
+ * the context's is cleared. */
+void capture_prints_begin(Host *h);
+bool capture_again(Host *h);
 
 /* break_path.c: puts what a node of the capture was made of into the table at `row`, as nodes. */
 void capture_break_path(lua_State *L, const Host *h, int row, const Node *to);

@@ -88,27 +88,34 @@ static int find_plan(Ctx *cx, CpuState *st, const Step *s, CpuStep *to)
     return base_fail(cx, SGL_ENOMEM, "no memory for kernel %s", s->kernel->name);
 }
 
-/* Plans one step and asks for its share of the workspace, which all steps use one after the
- * other. */
-static int prepare_step(Ctx *cx, CpuState *st, const Step *s, CpuStep *to)
+/* Asks for a step's share of the workspace, which all steps use one after the other. */
+static void claim(CpuState *st, const Step *s, CpuStep *to)
 {
     if (s->kind == STEP_KERNEL) {
-        int code = find_plan(cx, st, s, to);
-        if (code < 0) return code;
         to->parallel = cpu_tile_chunks(to->plan) > 1 && cpu_tile_cost(to->plan) >= WORK_MIN;
         need(&st->scratch_bytes, cpu_tile_scratch(to->plan));
         need(&st->partial_bytes, cpu_tile_partials(to->plan));
         if (s->nargs > st->nargs) st->nargs = s->nargs;
-        return SGL_OK;
+        return;
     }
-    if (!STEPS[s->kind].views) return SGL_OK; /* a copy, or no step of a backend */
+    if (!STEPS[s->kind].views) return; /* a copy, or no step of a backend */
     const CpuOp *op = CPU_OPS[s->kind];
     size_t wide = op->adds ? wide_size(&s->out) : 0;
     for (int i = 0; op->adds && i < STEPS[s->kind].views; i++) wide += wide_size(&s->view[i]);
     need(&st->wide_bytes, wide);
     if (op->scratch) need(&st->scratch_bytes, op->scratch(s));
     to->parallel = work_of(s) >= WORK_MIN;
-    return SGL_OK;
+}
+
+/* What all steps need of the workspace, and whether any of them pays for threads. */
+static void claim_all(CpuState *st, const StepVec *steps)
+{
+    st->scratch_bytes = st->partial_bytes = st->wide_bytes = 0;
+    st->parallel = false;
+    for (int i = 0; i < steps->n; i++) {
+        claim(st, &steps->at[i], &st->step[i]);
+        st->parallel |= st->step[i].parallel;
+    }
 }
 
 static size_t workspace(Device *d, void *state)
@@ -152,10 +159,10 @@ static int prepare(Device *d, const StepVec *steps, void **state)
     st->isa = cpu_isa(cx);
     int code = st->isa ? SGL_OK : SGL_EUNSUP;
     for (int i = 0; i < steps->n && code == SGL_OK; i++)
-        code = prepare_step(cx, st, &steps->at[i], &st->step[i]);
+        if (steps->at[i].kind == STEP_KERNEL) code = find_plan(cx, st, &steps->at[i], &st->step[i]);
     base_map_free(&st->plans);
-    for (int i = 0; i < steps->n; i++) st->parallel |= st->step[i].parallel;
     if (code == SGL_OK) {
+        claim_all(st, steps);
         st->args = base_mem_zero((size_t)st->nargs + 1, sizeof *st->args);
         if (!st->args) code = base_fail(cx, SGL_ENOMEM, "no memory for a plan of kernels");
     }
@@ -165,6 +172,21 @@ static int prepare(Device *d, const StepVec *steps, void **state)
     }
     *state = st;
     return code;
+}
+
+/* Other numbers in some steps: the plans of those are made anew, the others stay. */
+static int resize(Device *d, const StepVec *steps, const uint8_t *moved, void *state)
+{
+    CpuState *st = state;
+    for (int i = 0; i < steps->n; i++) {
+        const CpuStep *cs = &st->step[i];
+        if (!cs->plan || cs->shared || !moved[i]) continue;
+        if (cpu_tile_replan(cs->plan) != SGL_OK)
+            return base_fail(d->cx, SGL_ENOMEM, "no memory for kernel %s",
+                             steps->at[i].kernel->name);
+    }
+    claim_all(st, steps);
+    return SGL_OK;
 }
 
 typedef struct KernelRun {
@@ -256,6 +278,7 @@ const Backend CPU_BACKEND = {
     .computes = true,
     .start = start,
     .prepare = prepare,
+    .resize = resize,
     .release = release,
     .workspace = workspace,
     .place = place,

@@ -142,17 +142,6 @@ static int make_plan(TilePlan *p)
     return SGL_OK;
 }
 
-TilePlan *cpu_tile_plan(const Kernel *k, const TileOps *ops)
-{
-    TilePlan *p = base_mem_zero(1, sizeof *p);
-    if (!p) return NULL;
-    p->kernel = k;
-    p->ops = ops;
-    if (make_plan(p) == SGL_OK) return p;
-    cpu_tile_free(p);
-    return NULL;
-}
-
 /* Frees what the plan has made. */
 static void clear(TilePlan *p)
 {
@@ -165,6 +154,23 @@ static void clear(TilePlan *p)
     for (int i = 0; i < p->nreduce; i++) base_mem_free(p->reduce[i].leaves);
     base_mem_free(p->reduce);
     *p = (TilePlan){.kernel = p->kernel, .ops = p->ops};
+}
+
+TilePlan *cpu_tile_plan(const Kernel *k, const TileOps *ops)
+{
+    TilePlan *p = base_mem_zero(1, sizeof *p);
+    if (!p) return NULL;
+    p->kernel = k;
+    p->ops = ops;
+    if (make_plan(p) == SGL_OK) return p;
+    cpu_tile_free(p);
+    return NULL;
+}
+
+int cpu_tile_replan(TilePlan *p)
+{
+    clear(p);
+    return make_plan(p);
 }
 
 void cpu_tile_free(TilePlan *p)

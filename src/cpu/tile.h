@@ -13,6 +13,8 @@ typedef struct TilePlan TilePlan;
 
 /* NULL: out of memory. The kernel must outlive the plan. */
 TilePlan *cpu_tile_plan(const Kernel *k, const TileOps *ops);
+int cpu_tile_replan(TilePlan *p);    /* the kernel's numbers are others; SGL_ENOMEM: the plan may
+                                      * only be freed or made anew */
 void cpu_tile_free(TilePlan *p);
 int cpu_tile_chunks(const TilePlan *p);             /* independent pieces of work */
 int64_t cpu_tile_cost(const TilePlan *p);           /* elements × instructions: worth threads? */

@@ -64,6 +64,7 @@ static Graph *body_graph(const Graph *body, int ncarry)
     int nin = body->inputs.n, nout = body->outputs.n, status = SGL_OK;
     Node **in = base_mem_zero((size_t)(nin + nout) + 1, sizeof *in);
     Node **out = in ? in + nin : NULL;
+    if (g) g->part = true;
     if (!in) out_of_memory(body->cx);
     for (int i = 0; g && in && i < nin && status == SGL_OK; i++) {
         const GraphInput *from = &body->inputs.at[i];

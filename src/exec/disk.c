@@ -1,8 +1,9 @@
 /* disk.c: reading and writing the entries, and making room for them.
  *
- * An entry is a line "sgl program 1 <checksum> <bytes of key> <bytes of body>", the key, the body.
+ * An entry is a line "sgl program 2 <tag> <bytes of key> <bytes of body>", the key, the body; the
+ * tag is a hash, with the folder's key, of all that stands behind it.
  * Holds: the context's error is left alone. Files that another process removes meanwhile are as
- *        good as not there. Parts that a killed process left behind go once they are old.
+ *        good as not there.
  */
 #include "exec/disk.h"
 #include <dirent.h>
@@ -16,11 +17,13 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/file.h"
+#include "base/write.h"
 #include "exec/context.h"
 #include "obs/obs.h"
 
-enum { HEAD_MAX = 96, PART_SECONDS = 600, ROOM_PERCENT = 90, HASH_DIGITS = 32 };
-static const char ENDING[] = ".sgl", PART[] = ".part";
+enum { HEAD_MAX = 96, ROOM_PERCENT = 90, HASH_DIGITS = 32, TAG_END = 30 };
+static const char ENDING[] = ".sgl";
+#define NAME_BYTES (HASH_DIGITS + sizeof ENDING)
 
 static Disk *disk_of(Ctx *cx)
 {
@@ -32,40 +35,12 @@ bool exec_disk_enabled(Ctx *cx) { return base_knob_has(&cx->knobs, KNOB_enable, 
 
 /* ---- the folder */
 
-static char *find_folder(const Ctx *cx)
-{
-    const char *named = cx->knobs.text[KNOB_cache_dir], *base = getenv("XDG_CACHE_HOME");
-    char path[PATH_MAX];
-    int n = 0;
-    if (named) n = snprintf(path, sizeof path, "%s", named);
-    else if (base && *base == '/') n = snprintf(path, sizeof path, "%s/sgl", base);
-    else if ((base = getenv("HOME")) && *base)
-        n = snprintf(path, sizeof path, "%s/.cache/sgl", base);
-    if (n <= 0 || n >= (int)sizeof path) return NULL;
-    char *copy = base_mem_alloc((size_t)n + 1);
-    return copy ? memcpy(copy, path, (size_t)n + 1) : NULL;
-}
-
-/* Makes the folder and those above it, for this user alone. */
-static bool make_folder(const char *folder)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s", folder);
-    for (char *at = path + 1; *at; at++) {
-        if (*at != '/') continue;
-        *at = 0;
-        (void)mkdir(path, 0700);
-        *at = '/';
-    }
-    return mkdir(path, 0700) == 0 || errno == EEXIST;
-}
-
 const char *exec_disk_folder(Ctx *cx)
 {
     Disk *d = disk_of(cx);
     if (!d || !exec_disk_enabled(cx)) return NULL;
     if (!d->folder) {
-        d->folder = find_folder(cx);
+        d->folder = exec_folder_find(cx);
         d->total = -1;
     }
     return d->folder;
@@ -77,97 +52,128 @@ void exec_disk_forget(Ctx *cx)
     if (!d) return;
     base_mem_free(d->folder);
     d->folder = NULL;
+    *d->stats.refused = 0;
 }
 
-/* False: there is no folder, or its name is too long. */
-static bool entry_path(Ctx *cx, const void *key, size_t n, char *path)
+/* The folder's descriptor, or -1; the first time that one is not trusted, this is told. */
+static int open_folder(Ctx *cx, bool make)
 {
-    const char *folder = exec_disk_folder(cx);
-    if (!folder) return false;
-    int length = snprintf(path, PATH_MAX, "%s/%016llx%016llx%s", folder,
-                          (unsigned long long)base_hash(1, key, n),
-                          (unsigned long long)base_hash(2, key, n), ENDING);
-    return length > 0 && length < PATH_MAX;
+    const char *path = exec_disk_folder(cx);
+    Disk *d = disk_of(cx);
+    bool told = d && *d->stats.refused;
+    int folder = path ? exec_folder_open(path, make, d->stats.refused) : -1;
+    if (folder < 0 && path && *d->stats.refused && !told)
+        obs_event(cx, OBS_cache_refused, -1, OBS_TEXT("path", path),
+                  OBS_TEXT("reason", d->stats.refused));
+    return folder;
+}
+
+static void entry_name(const void *key, size_t n, char name[NAME_BYTES])
+{
+    snprintf(name, NAME_BYTES, "%016llx%016llx%s", (unsigned long long)base_hash(1, key, n),
+             (unsigned long long)base_hash(2, key, n), ENDING);
 }
 
 /* ---- entries */
 
-static uint64_t checksum(const void *key, size_t n, const void *body, size_t size)
+static void remove_damaged(Ctx *cx, int folder, const char *name, const char *reason)
 {
-    return base_hash(base_hash(n, key, n), body, size);
-}
-
-static void remove_damaged(Ctx *cx, const char *path, const char *reason)
-{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%.3500s/%s", disk_of(cx)->folder, name);
     disk_of(cx)->stats.damaged++;
-    unlink(path);
+    unlinkat(folder, name, 0);
     obs_event(cx, OBS_cache_damaged, -1, OBS_TEXT("path", path), OBS_TEXT("reason", reason));
 }
 
 /* The first line of an entry; the length of the line. */
-static int put_head(char *to, uint64_t sum, size_t key_bytes, size_t body_bytes)
+static int put_head(char *to, uint64_t tag, size_t key_bytes, size_t body_bytes)
 {
-    return snprintf(to, HEAD_MAX, "sgl program 1 %016llx %zu %zu\n", (unsigned long long)sum,
+    return snprintf(to, HEAD_MAX, "sgl program 2 %016llx %zu %zu\n", (unsigned long long)tag,
                     key_bytes, body_bytes);
 }
 
+/* Of all that stands behind it, with the blank before. */
+static uint64_t tag_of(const MacKey *mac, const char *file, size_t bytes)
+{
+    return base_mac(mac, file + TAG_END, bytes - TAG_END);
+}
+
 /* Other spellings of the same numbers, such as capitals, are nothing that is written here. */
-static bool is_head(const char *file, size_t bytes, uint64_t sum, size_t key_bytes,
+static bool is_head(const char *file, size_t bytes, uint64_t tag, size_t key_bytes,
                     size_t body_bytes)
 {
     char head[HEAD_MAX];
-    size_t n = (size_t)put_head(head, sum, key_bytes, body_bytes);
+    size_t n = (size_t)put_head(head, tag, key_bytes, body_bytes);
     return n <= bytes && memcmp(file, head, n) == 0;
 }
 
 /* The body inside the file's bytes, or NULL with the reason; no reason: another key's entry. */
-static const char *find_body(const char *file, size_t bytes, const void *key, size_t n,
-                             size_t *size, const char **reason)
+static const char *find_body(const char *file, size_t bytes, const MacKey *mac, const void *key,
+                             size_t n, size_t *size, const char **reason)
 {
-    unsigned long long sum, key_bytes, body_bytes;
+    unsigned long long tag, key_bytes, body_bytes;
     int head = 0;
     *reason = "not an entry";
-    if (sscanf(file, "sgl program 1 %16llx %llu %llu%n", &sum, &key_bytes, &body_bytes, &head) != 3)
+    if (sscanf(file, "sgl program 2 %16llx %llu %llu%n", &tag, &key_bytes, &body_bytes, &head) != 3)
         return NULL;
-    if (!is_head(file, bytes, sum, (size_t)key_bytes, (size_t)body_bytes)) return NULL;
+    if (!is_head(file, bytes, tag, (size_t)key_bytes, (size_t)body_bytes)) return NULL;
     head++; /* the end of the line */
     *reason = "of another length than it says";
     if (key_bytes > bytes || body_bytes > bytes ||
         (size_t)head + (size_t)key_bytes + (size_t)body_bytes != bytes)
         return NULL;
-    const char *its_key = file + head, *body = its_key + key_bytes;
-    *reason = "the checksum differs";
-    if (checksum(its_key, (size_t)key_bytes, body, (size_t)body_bytes) != sum) return NULL;
+    *reason = "damaged, or not written by this user in this folder";
+    if (tag_of(mac, file, bytes) != tag) return NULL;
     *reason = NULL;
-    if (key_bytes != n || memcmp(its_key, key, n) != 0) return NULL;
+    if (key_bytes != n || memcmp(file + head, key, n) != 0) return NULL;
     *size = (size_t)body_bytes;
-    return body;
+    return file + head + key_bytes;
 }
 
-/* Only a file of a size that is written is read: a pipe would wait for ever, a device not end. */
-static bool is_readable(Ctx *cx, const char *path)
+/* Opens an entry; only a file of a size that is written is read: a pipe would wait for ever, a
+ * device not end. A file of several names may be one of the user's own. */
+static int open_entry(Ctx *cx, int folder, const char *name)
 {
     struct stat st;
-    if (stat(path, &st) != 0) return false;
-    if (!S_ISREG(st.st_mode)) remove_damaged(cx, path, "no file");
-    return S_ISREG(st.st_mode) && st.st_size <= cx->knobs.value[KNOB_cache_size_limit];
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 && errno != ELOOP && errno != ENXIO) return -1;
+    bool plain = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+                 st.st_uid == geteuid();
+    if (!plain) remove_damaged(cx, folder, name, "no file of its own");
+    if (plain && st.st_size <= cx->knobs.value[KNOB_cache_size_limit]) return fd;
+    if (fd >= 0) close(fd);
+    return -1;
+}
+
+/* The body of the entry in a trusted folder. */
+static char *read_entry(Ctx *cx, int folder, const void *key, size_t n, size_t *size)
+{
+    char name[NAME_BYTES], *file, *body = NULL;
+    const char *reason = NULL, *at = NULL;
+    size_t bytes;
+    MacKey mac;
+    Err e = {0};
+    entry_name(key, n, name);
+    int fd = exec_folder_key(folder, false, &mac) ? open_entry(cx, folder, name) : -1;
+    if (fd < 0) return NULL;
+    if (base_file_read_fd(fd, name, &file, &bytes, &e) == SGL_OK) {
+        at = find_body(file, bytes, &mac, key, n, size, &reason);
+        if (at) body = memmove(file, at, *size + 1); /* with the 0 behind it */
+        else base_mem_free(file);
+        if (reason) remove_damaged(cx, folder, name, reason);
+        if (at) (void)futimens(fd, NULL);
+    }
+    close(fd);
+    return body;
 }
 
 char *exec_disk_read(Ctx *cx, const void *key, size_t n, size_t *size)
 {
-    char path[PATH_MAX], *file, *body = NULL;
-    const char *reason = NULL, *at = NULL;
-    size_t bytes;
-    Err e = {0};
-    if (!entry_path(cx, key, n, path)) return NULL;
+    int folder = open_folder(cx, false);
     Disk *d = disk_of(cx);
-    if (is_readable(cx, path) && base_file_read(path, &file, &bytes, &e) == SGL_OK) {
-        at = find_body(file, bytes, key, n, size, &reason);
-        if (at) body = memmove(file, at, *size + 1); /* with the 0 behind it */
-        else base_mem_free(file);
-        if (reason) remove_damaged(cx, path, reason);
-        if (at) (void)utimensat(AT_FDCWD, path, NULL, 0);
-    }
+    if (!d) return NULL;
+    char *body = folder >= 0 ? read_entry(cx, folder, key, n, size) : NULL;
+    if (folder >= 0) close(folder);
     if (body) d->stats.hits++;
     else d->stats.misses++;
     return body;
@@ -175,53 +181,50 @@ char *exec_disk_read(Ctx *cx, const void *key, size_t n, size_t *size)
 
 void exec_disk_damaged(Ctx *cx, const void *key, size_t n, const char *reason)
 {
-    char path[PATH_MAX];
-    if (entry_path(cx, key, n, path)) remove_damaged(cx, path, reason);
+    char name[NAME_BYTES];
+    int folder = open_folder(cx, false);
+    if (folder < 0) return;
+    entry_name(key, n, name);
+    remove_damaged(cx, folder, name, reason);
+    close(folder);
 }
 
 /* ---- making room */
 
 typedef struct Found {
-    char name[HASH_DIGITS + sizeof ENDING];
+    char name[NAME_BYTES];
     int64_t bytes;
     struct timespec used;
 } Found;
 typedef VEC(Found) FoundList;
 
-/* Is that the name of an entry, followed by `more`, or by anything if that is NULL? The folder may
- * be somebody's own, with files of theirs that end in .sgl or .part. */
-static bool is_named(const char *name, const char *more)
+/* Is that the name of an entry? The folder may be somebody's own, with files of theirs that end in
+ * .sgl. */
+static bool is_entry(const char *name)
 {
-    if (strspn(name, "0123456789abcdef") != HASH_DIGITS) return false;
-    name += HASH_DIGITS;
-    if (strncmp(name, ENDING, sizeof ENDING - 1) != 0) return false;
-    return !more || strcmp(name + sizeof ENDING - 1, more) == 0;
+    return strspn(name, "0123456789abcdef") == HASH_DIGITS &&
+           strcmp(name + HASH_DIGITS, ENDING) == 0;
 }
 
-static bool is_part(const char *name)
+/* Lists the entries. One from the future goes first: it would otherwise stay for ever. */
+static bool list_entries(int folder, FoundList *list)
 {
-    size_t n = strlen(name), m = sizeof PART - 1;
-    return is_named(name, NULL) && strcmp(name + n - m, PART) == 0;
-}
-
-/* Lists the entries, and removes old parts. */
-static bool list_entries(const char *folder, FoundList *list)
-{
-    DIR *dir = opendir(folder);
-    if (!dir) return false;
+    int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!dir) {
+        if (fd >= 0) close(fd);
+        return false;
+    }
     bool room = true;
     time_t now = time(NULL);
     for (struct dirent *item; room && (item = readdir(dir));) {
         struct stat st;
         Found f;
-        bool entry = is_named(item->d_name, ""), part = is_part(item->d_name);
-        if ((!entry && !part) || fstatat(dirfd(dir), item->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        if (!is_entry(item->d_name) || fstatat(fd, item->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
-        if (part && now - st.st_mtime > PART_SECONDS) unlinkat(dirfd(dir), item->d_name, 0);
-        if (!entry) continue;
         strcpy(f.name, item->d_name);
         f.bytes = (int64_t)st.st_size;
-        f.used = st.st_mtim;
+        f.used = st.st_mtim.tv_sec > now ? (struct timespec){0} : st.st_mtim;
         room = vec_push(list, f);
     }
     closedir(dir);
@@ -242,58 +245,87 @@ static int64_t sum_of(const FoundList *list)
     return bytes;
 }
 
-void exec_disk_trim(Ctx *cx, int64_t limit)
+static void trim(Disk *d, int folder, int64_t limit)
 {
-    const char *folder = exec_disk_folder(cx);
     FoundList list = {0};
-    if (!folder) return;
-    Disk *d = disk_of(cx);
     if (list_entries(folder, &list)) {
         if (list.n) qsort(list.at, (size_t)list.n, sizeof *list.at, oldest_first);
         d->total = sum_of(&list);
         for (int i = 0; i < list.n && d->total > limit; i++) {
-            char path[PATH_MAX];
-            if (snprintf(path, sizeof path, "%s/%s", folder, list.at[i].name) >= PATH_MAX) break;
-            if (unlink(path) == 0) d->stats.evictions++;
+            if (unlinkat(folder, list.at[i].name, 0) == 0) d->stats.evictions++;
             d->total -= list.at[i].bytes;
         }
     }
     vec_free(&list);
 }
 
+void exec_disk_trim(Ctx *cx, int64_t limit)
+{
+    int folder = open_folder(cx, false);
+    if (folder < 0) return;
+    trim(disk_of(cx), folder, limit);
+    close(folder);
+}
+
+/* The whole file of an entry. */
+static void put_entry(Str *file, const MacKey *mac, const void *key, size_t n, const void *body,
+                      size_t size)
+{
+    char head[HEAD_MAX];
+    base_str_add(file, head, (size_t)put_head(head, 0, n, size));
+    base_str_add(file, key, n);
+    base_str_add(file, body, size);
+    if (file->failed) return;
+    put_head(head, tag_of(mac, file->at, file->n), n, size);
+    memcpy(file->at, head, TAG_END);
+}
+
+static bool write_entry(int folder, const void *key, size_t n, const Str *file)
+{
+    char name[NAME_BYTES];
+    FileWrite w;
+    Err e = {0};
+    entry_name(key, n, name);
+    if (base_write_begin_in(&w, folder, name, 0600, name, &e) < 0) return false;
+    base_write_put(&w, file->at, file->n);
+    return base_write_end_quick(&w, &e) == SGL_OK;
+}
+
 void exec_disk_write(Ctx *cx, const void *key, size_t n, const void *body, size_t size)
 {
-    char path[PATH_MAX], head[HEAD_MAX];
-    Str file = {0};
-    Err e = {0};
-    if (!entry_path(cx, key, n, path)) return;
+    int folder = open_folder(cx, true);
     Disk *d = disk_of(cx);
+    Str file = {0};
+    MacKey mac;
+    if (!d) return;
     int64_t limit = cx->knobs.value[KNOB_cache_size_limit];
-    base_str_add(&file, head, (size_t)put_head(head, checksum(key, n, body, size), n, size));
-    base_str_add(&file, key, n);
-    base_str_add(&file, body, size);
-    bool fits = !file.failed && (int64_t)file.n <= limit && make_folder(d->folder);
-    if (fits && base_file_write_quick(path, file.at, file.n, &e) == SGL_OK) {
+    bool known = folder >= 0 && exec_folder_key(folder, true, &mac);
+    if (known) put_entry(&file, &mac, key, n, body, size);
+    bool fits = known && !file.failed && (int64_t)file.n <= limit;
+    if (fits && write_entry(folder, key, n, &file)) {
         d->stats.stores++;
         if (d->total >= 0) d->total += (int64_t)file.n;
     } else {
         d->stats.failures++;
     }
     base_str_free(&file);
-    if (d->total < 0) exec_disk_trim(cx, limit);
-    else if (d->total > limit) exec_disk_trim(cx, limit / 100 * ROOM_PERCENT);
+    if (folder < 0) return;
+    if (d->total < 0) trim(d, folder, limit);
+    else if (d->total > limit) trim(d, folder, limit / 100 * ROOM_PERCENT);
+    close(folder);
 }
 
 DiskStats exec_disk_stats(Ctx *cx)
 {
-    const char *folder = exec_disk_folder(cx);
+    int folder = open_folder(cx, false);
     const Disk *d = disk_of(cx);
     FoundList list = {0};
     DiskStats s = d ? d->stats : (DiskStats){0};
-    if (folder && list_entries(folder, &list)) {
+    if (folder >= 0 && list_entries(folder, &list)) {
         s.entries = list.n;
         s.bytes = sum_of(&list);
     }
+    if (folder >= 0) close(folder);
     vec_free(&list);
     return s;
 }

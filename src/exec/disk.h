@@ -1,19 +1,23 @@
 /* disk.h: a folder of entries, each named by the hash of its key.
  *
- * The folder is the setting cache_dir, else sgl/ in $XDG_CACHE_HOME or ~/.cache. It is in use while
- * the component `disk` is enabled.
- * Holds: an entry is whole or not there: it has a checksum and its whole key, and comes by a
- *        rename. Several processes may use the folder at once. What is damaged is removed, counted
- *        and told. A folder that cannot be used is no error: nothing is found, and failures count.
- *        The entries' bytes stay within cache_size_limit; the least recently used go first.
+ * The folder is the setting cache_dir, else sgl/ in $XDG_CACHE_HOME or ~/.cache; exec/folder.h says
+ * when it is trusted. It is in use while the component `disk` is enabled.
+ * Holds: an entry is whole or not there: it comes by a rename, with its whole key and a tag that
+ *        nobody makes without the folder's key. Several processes may use the folder at once. What
+ *        is damaged or forged is removed, counted and told. A folder that cannot be used is no
+ *        error: nothing is found, failures count, and one that is not trusted is told once. No
+ *        link in the folder is followed. The entries' bytes stay within cache_size_limit; the
+ *        least recently used go first.
  */
 #ifndef SGL_EXEC_DISK_H
 #define SGL_EXEC_DISK_H
 #include "base/context.h"
+#include "exec/folder.h"
 
 typedef struct DiskStats {
     int64_t hits, misses, stores, failures, damaged, evictions;
     int64_t bytes, entries;          /* counted when they are asked for */
+    char refused[FOLDER_WHY];        /* why the folder is not used; "": it is */
 } DiskStats;
 
 typedef struct Disk {

@@ -33,6 +33,7 @@ bool exec_stored_key(const Graph *g, const char *text, Str *key)
         base_knob_text(&g->cx->knobs, (KnobId)id, key);
         base_str_put(key, "\n");
     }
+    if (g->part) base_str_put(key, "part\n");
     if (text) base_str_put(key, text);
     else ir_print_plain(g, key);
     return !key->failed;
@@ -183,6 +184,69 @@ static bool set_origins(Graph *g, const Graph *captured, char *text)
     return fine && *text == '\n';
 }
 
+static bool same_type(const Node *a, const Node *b)
+{
+    return a->dtype == b->dtype && ir_same_dims(a, b);
+}
+
+static bool same_text(const char *a, const char *b) { return !strcmp(a ? a : "", b ? b : ""); }
+
+static bool same_inputs(const Graph *g, const Graph *asked)
+{
+    bool same = g->inputs.n == asked->inputs.n;
+    for (int i = 0; i < g->inputs.n && same; i++) {
+        const GraphInput *a = &g->inputs.at[i], *b = &asked->inputs.at[i];
+        same = a->kind == b->kind && a->batch == b->batch && same_text(a->name, b->name) &&
+               same_type(a->node, b->node);
+    }
+    return same;
+}
+
+static bool same_outputs(const Graph *g, const Graph *asked)
+{
+    bool same = g->outputs.n == asked->outputs.n;
+    for (int k = 0; k < g->outputs.n && same; k++) {
+        const GraphOutput *a = &g->outputs.at[k], *b = &asked->outputs.at[k];
+        same = same_text(a->name, b->name) && same_type(a->node, b->node);
+    }
+    return same;
+}
+
+static bool same_assigns(const Graph *g, const Graph *asked)
+{
+    bool same = g->assigns.n == asked->assigns.n;
+    for (int i = 0; i < g->assigns.n && same; i++)
+        same = g->assigns.at[i].input == asked->assigns.at[i].input;
+    return same;
+}
+
+static bool same_effects(const Graph *g, const Graph *asked)
+{
+    bool same = g->effects.n == asked->effects.n;
+    for (int i = 0; i < g->effects.n && same; i++)
+        same = same_text(g->effects.at[i].channel, asked->effects.at[i].channel);
+    return same;
+}
+
+/* What a program of the entry takes and gives must be what callers of the captured graph hand over
+ * and take: they have no more buffers than that. Passes leave all of it as it was. NULL, or what
+ * differs. */
+static const char *difference(const Graph *g, const Graph *asked)
+{
+    static const struct {
+        bool (*same)(const Graph *g, const Graph *asked);
+        const char *reason;
+    } FIELDS[] = {
+        {same_inputs, "its inputs and states are not those of the step"},
+        {same_outputs, "its outputs are not those of the step"},
+        {same_assigns, "it assigns other states than the step"},
+        {same_effects, "its effects are not those of the step"},
+    };
+    for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++)
+        if (!FIELDS[i].same(g, asked)) return FIELDS[i].reason;
+    return NULL;
+}
+
 /* NULL with the reason; no reason: no memory. */
 static Schedule *revive(Graph *captured, char *body, const ExecHooks *hooks, PassTimes *times,
                         const char **reason)
@@ -196,11 +260,12 @@ static Schedule *revive(Graph *captured, char *body, const ExecHooks *hooks, Pas
     Graph *g = ir_parse(cx, text + 1);
     *reason = cx->err.code == SGL_ENOMEM ? NULL : "its graph cannot be read";
     if (!g) return NULL;
-    *reason = "its origins do not fit";
     Schedule *s = NULL;
-    if (set_origins(g, captured, origins + strlen("\norigins "))) {
+    *reason = difference(g, captured);
+    if (!*reason && !set_origins(g, captured, origins + strlen("\norigins ")))
+        *reason = "its origins do not fit";
+    if (!*reason) {
         s = pass_schedule(g, times, hooks->pass, hooks->arg);
-        *reason = NULL;
     } else {
         ir_graph_free(g);
     }

@@ -3,7 +3,9 @@
  *
  * Holds: a program made from an entry has the bits of one that was compiled: the entry has the
  *        graph after the last pass that changes it, and a digest of what the later passes made of
- *        it, which is checked again. Positions in the source come from the graph at hand.
+ *        it, which is checked again. What it takes, gives, assigns and effects is compared with the
+ *        graph at hand, field by field, whoever wrote the entry. Positions in the source come from
+ *        the graph at hand.
  */
 #ifndef SGL_EXEC_STORED_H
 #define SGL_EXEC_STORED_H

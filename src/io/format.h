@@ -12,6 +12,7 @@
 typedef struct FileArray FileArray;
 struct FileArray {
     const char *name;
+    const char *foreign;     /* NULL, or a dtype that there is not here: only `name` holds then */
     Dtype dtype;
     int rank;
     int64_t dims[OP_MAX_RANK];

@@ -129,6 +129,21 @@ bool ir_control_chooses(const Node *n)
     return n->op == OP_cond || (ir_is_control(n) && block_chooses(ir_control(n).block[0]));
 }
 
+static bool block_may_fail(const Graph *block)
+{
+    bool may = false;
+    for (int id = 0; block && id < block->nodes.n && !may; id++)
+        may = ir_may_fail(block->nodes.at[id]);
+    return may;
+}
+
+bool ir_may_fail(const Node *n)
+{
+    if (!ir_is_control(n)) return ir_op(n)->family == FAM_effect || ir_op(n)->domain == DOM_INDEX;
+    Control c = ir_control(n);
+    return block_may_fail(c.block[0]) || block_may_fail(c.block[1]);
+}
+
 Node *ir_cond(Node *pred, int n, Node *const *in, int then, int otherwise, int out)
 {
     AttrBuf b = {0};

@@ -49,6 +49,10 @@ Node *ir_control_result(Node *n, int out);               /* makes it if need be 
  * where a derivative is infinite (masks, grad.c). */
 bool ir_control_chooses(const Node *n);
 
+/* May the values that it meets end a run: a position outside, an effect, or a control node over
+ * such? */
+bool ir_may_fail(const Node *n);
+
 /* The node of result `out`; blocks by number, inputs in the order that the table above says. */
 Node *ir_cond(Node *pred, int n, Node *const *in, int then, int otherwise, int out);
 Node *ir_scan(int n, Node *const *in, int body, int ncarry, int nxs, Dim length, bool reverse,

@@ -79,6 +79,7 @@ struct Graph {
     const Node *origin;      /* given to new nodes */
     Graph *from;             /* the graph one level up, where origins point; owned, may be NULL */
     bool bound;              /* made of a symbolic graph, for one combination of its sizes */
+    bool part;               /* a body that repeats: of a run that fails no state is left */
     bool shares;             /* equal nodes are one; else only equal leaves and control nodes */
     int refs;                /* owners; more than one only for blocks */
     uint64_t hash;           /* of a block, once it is one */

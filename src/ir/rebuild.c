@@ -179,6 +179,7 @@ static int make_ends(const Rebuild *rb)
 Graph *ir_rebuild_graph(Rebuild *rb)
 {
     int status = rb->to ? rebuild(rb, true) : failure(rb);
+    if (rb->to) rb->to->part = rb->from->part;
     if (status == SGL_OK) status = make_ends(rb);
     ir_rebuild_end(rb);
     if (status == SGL_OK) return rb->to;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "module/module.h"
 #include "base/file.h"
+#include "base/write.h"
 #include "tensor/tensor.h"
 #include "io/format.h"
 #include "io/yaml.h"
@@ -77,11 +78,19 @@ static int write_file(lua_State *L)
     return 1;
 }
 
+/* { name, tensor }, or { name, false, dtype } of a dtype that there is not here */
 static void push_array(lua_State *L, Host *h, const FileArray *a)
 {
-    lua_createtable(L, 2, 0);
+    lua_createtable(L, 3, 0);
     lua_pushstring(L, a->name);
     lua_rawseti(L, -2, 1);
+    if (a->foreign) {
+        lua_pushboolean(L, 0);
+        lua_rawseti(L, -2, 2);
+        lua_pushstring(L, a->foreign);
+        lua_rawseti(L, -2, 3);
+        return;
+    }
     io_format_read(a, dev_storage_edit(tensor_make(L, h, a->dtype, a->rank, a->dims)->storage));
     lua_rawseti(L, -2, 2);
 }
@@ -95,7 +104,7 @@ static const Format *check_format(lua_State *L, int arg, const char *path)
     return f;
 }
 
-/* core.load(text, path, format or nil) -> list of {name, tensor}, metadata */
+/* core.load(text, path, format or nil) -> list of { name, tensor }, metadata */
 static int load_arrays(lua_State *L)
 {
     Host *h = bind_of(L);

@@ -53,7 +53,8 @@ static int knob(lua_State *L)
     return 1;
 }
 
-/* core.knob_from_file(name, text) -> true, or nil, message, hint. Checked in any case, and set
+/* core.knob_from_file(name, text, found) -> true, or nil, message, hint; `found`: nobody named the
+ * file. Checked in any case, and set
  * unless the environment, a flag or the program did. */
 static int knob_from_file(lua_State *L)
 {
@@ -62,7 +63,8 @@ static int knob_from_file(lua_State *L)
     base_err_clear(e);
     int id = base_knob_find(luaL_checkstring(L, 1), e);
     if (id >= 0)
-        exec_setting_put(h->cx, (KnobId)id, KNOB_FROM_FILE, KNOBS[id].name, luaL_checkstring(L, 2));
+        exec_setting_put(h->cx, (KnobId)id, lua_toboolean(L, 3) ? KNOB_FROM_FOUND : KNOB_FROM_FILE,
+                         KNOBS[id].name, luaL_checkstring(L, 2));
     if (e->code) {
         lua_pushnil(L);
         lua_pushstring(L, e->text);
@@ -86,7 +88,7 @@ static void set_string(lua_State *L, const char *key, const char *value)
 static void push_knob(lua_State *L, Host *h, KnobId id)
 {
     static const char *const TYPES[] = {
-        [KNOB_INT] = "integer", [KNOB_CHOICE] = "choice", [KNOB_SET] = "set", [KNOB_TEXT] = "text"};
+        [KNOB_INT] = "integer", [KNOB_CHOICE] = "choice", [KNOB_SET] = "set", [KNOB_PATH] = "path"};
     const KnobInfo *k = &KNOBS[id];
     lua_newtable(L);
     set_string(L, "name", k->name);

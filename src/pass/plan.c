@@ -7,8 +7,9 @@
  *       the program after the last group.
  * Holds: what a group that was started reads and writes is its own until it is waited for. An
  *        assign is in place only when nothing reads the old value after the group that writes
- *        the new one. Assigns happen at once: the old value of a state that another state gets is
- *        saved first, in an arena buffer of the input's node.
+ *        the new one, and no group from that one on may fail. Assigns happen at once: the old
+ *        value of a state that another state gets is saved first, in an arena buffer of the
+ *        input's node.
  */
 #include "pass/pass.h"
 #include "pass/plan.h"
@@ -17,6 +18,7 @@ typedef struct Plan {
     Schedule *s;
     const Graph *g;
     int end;       /* the time of the final copies */
+    int safe;      /* from this time on nothing fails any more */
     int *last;     /* by node id of a root: time of the last read; -1: never */
     uint8_t *mark; /* scratch of pass_reads_in_place */
 } Plan;
@@ -53,14 +55,15 @@ static void read_at(Plan *p, Node *n, int time)
     if (*last < time) *last = time;
 }
 
-/* The last step that reads each node's memory. Outputs and new values of state are read after
- * the end; aliases read nothing themselves. */
+/* The last step that may fail, and the last that reads each node's memory. Outputs and new values
+ * of state are read after the end; aliases read nothing themselves. */
 static void find_last_reads(Plan *p)
 {
     const Graph *g = p->g;
     for (int i = 0; i < g->nodes.n; i++) p->last[i] = -1;
     for (int t = 0; t < p->end; t++) {
         const Group *group = &p->s->groups.at[t];
+        if (group->fails) p->safe = group->until + 1;
         if (group->kind == GROUP_ALIAS) continue;
         for (int k = 0; k < group->ins.n; k++) read_at(p, group->ins.at[k], group->until);
     }
@@ -101,6 +104,7 @@ static bool add_outside(Plan *p)
 static bool can_overwrite(Plan *p, const Node *old, const Node *value)
 {
     int t = p->s->group_of[value->id];
+    if (t < p->safe) return false;
     if (p->last[old->id] < t) return true;
     if (p->last[old->id] > t) return false;
     const Group *g = &p->s->groups.at[t];

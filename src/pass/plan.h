@@ -14,6 +14,9 @@ Node *pass_root(const Schedule *s, Node *n);
 /* For the sizes at hand; a multiple of PLAN_ALIGN. */
 size_t pass_node_bytes(const Schedule *s, const Node *n);
 
+/* fail.c: sets Group.fails; false: no memory. */
+bool pass_find_failing(Schedule *s);
+
 /* The end of `order`: which groups run beside others, on a device with so many streams. */
 void pass_start_groups(Schedule *s, int streams);
 

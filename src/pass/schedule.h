@@ -35,6 +35,7 @@ typedef struct Group {
     NodeVec nodes;          /* computed inside, in id order */
     NodeVec ins;            /* materialised nodes read */
     NodeVec outs;           /* nodes of this group that others read: each has a buffer */
+    bool fails;             /* values may end the run here; state is written after it (fail.c) */
     int stream;             /* 0: in order; else started there, and waited for */
     int until;              /* before this group, or the end (groups.n) */
     int nloop;              /* MAP, REDUCE: 1; CONCAT: one for each input; without elements 0 */

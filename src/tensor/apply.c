@@ -85,6 +85,38 @@ static int spread_inputs(lua_State *L, Host *h, Op op)
     return bind_raise(L, SGL_EARG, NULL, "%s: %d inputs given", name, n);
 }
 
+/* Outside steps, is some position of the index not in [0, bound)? One that is still pending is not
+ * looked at, unless all are. */
+static bool is_outside(lua_State *L, Host *h, Tensor *index, Dim bound)
+{
+    if (!index->storage && !room_of(h)->positions_now) return false;
+    if (tensor_realize(h, 1, &index) < 0) return bind_throw(L, h);
+    const Storage *s = index->storage;
+    const void *at = tensor_host(L, h, s);
+    bool outside = false;
+    for (int64_t i = 0; i < s->count && !outside; i++) {
+        double position = ir_dtype_load(s->dtype, at, i);
+        outside = position < 0 || position >= (double)bound;
+    }
+    return outside;
+}
+
+/* What has made `out` of the inputs at 4 … fails at its own place if positions that it reads are
+ * outside; where it is read nobody would look for it. */
+static void check_positions(lua_State *L, Host *h, Tensor *out, Dim bound)
+{
+    Tensor *index = tensor_at(L, h, 5);
+    if (tensor_recording(h) || !index) return;
+    if (is_outside(L, h, index, bound) && tensor_realize(h, 1, &out) < 0) bind_throw(L, h);
+}
+
+/* core.positions_now(on): positions are looked at where they are used, pending ones too. */
+static int positions_now(lua_State *L)
+{
+    room_of(bind_of(L))->positions_now = lua_toboolean(L, 1);
+    return 0;
+}
+
 /* core.apply(op, inputs, attrs) */
 static int apply(lua_State *L)
 {
@@ -111,6 +143,7 @@ static int apply(lua_State *L)
     Node *made = build(tr->graph, op, n, in, &attrs);
     if (!made) return bind_throw(L, h);
     tensor_bind(out, tr, made);
+    if (OPS[op].domain == DOM_INDEX) check_positions(L, h, out, x.dims[ir_attr_int(made, 0)]);
     return 1;
 }
 
@@ -151,8 +184,6 @@ static int half(lua_State *L)
 }
 
 const luaL_Reg TENSOR_APPLY[] = {
-    {"apply", apply},
-    {"half", half},
-    {"realize", realize},
+    {"apply", apply}, {"positions_now", positions_now}, {"half", half}, {"realize", realize},
     {NULL, NULL},
 };

@@ -59,12 +59,17 @@ void tensor_break_remember(lua_State *L, Host *h)
     r->ops->break_end(L, r);
 }
 
-/* Begins a break: pushes its row. */
-static int begin(lua_State *L, Host *h, Break reason)
+void tensor_break_again(lua_State *L, Host *h)
 {
     Recorder *r = tensor_recorder(h);
     luaL_checkstack(L, LUA_MINSTACK, "a break");
     r->ops->break_begin(L, r);
+}
+
+/* Begins a break: pushes its row. */
+static int begin(lua_State *L, Host *h, Break reason)
+{
+    tensor_break_again(L, h);
     push_row(L, reason);
     return lua_gettop(L);
 }

@@ -21,6 +21,8 @@ int tensor_break_between(lua_State *L, Host *h, Break reason, const Tensor *t, c
 int tensor_break_at(lua_State *L, Host *h, Break reason, const lua_Debug *ar, const char *what);
 /* The value of t is read now, which ends a segment: noted where a survey is on. */
 void tensor_break_note(lua_State *L, Host *h, const Tensor *t, const char *what);
+/* Raises the break again that the step ends with, if there was one. */
+void tensor_break_again(lua_State *L, Host *h);
 /* Remembers the error on the top of the stack: a capture that goes on all the same, because
  * user code caught it, ends with it. */
 void tensor_break_remember(lua_State *L, Host *h);

@@ -138,6 +138,9 @@ static void push_disk(lua_State *L, Ctx *cx)
     set_integer(L, "entries", s.entries);
     lua_pushstring(L, exec_disk_folder(cx));
     lua_setfield(L, -2, "folder");
+    if (*s.refused) lua_pushstring(L, s.refused);
+    else lua_pushnil(L);
+    lua_setfield(L, -2, "refused");
 }
 
 /* core.cache_stats() */

@@ -1,12 +1,14 @@
 /* copy.c: copies a part of a graph, or all of it, into another graph.
  *
  * In:   marks by node id. COPY_NODE copies the node over the copies of its inputs, COPY_INPUT
- *       puts an input of the same type in its place.
+ *       puts an input of the same type in its place, COPY_NUMBER in that of a constant an input of
+ *       one element, which is made as large.
  * Out:  made[id], NULL where there is none. Sources stay; a composite stays if a node that was
  *       copied is in it and its result was copied.
  * Ids are a topological order, so one pass down spreads marks and one pass up copies.
  */
 #include <string.h>
+#include "ir/build.h"
 #include "ir/print.h"
 #include "ir/rebuild.h"
 #include "tensor/trace.h"
@@ -39,6 +41,9 @@ static Node *copy_node(Rebuild *rb, const Node *n, Node **in)
 {
     if (rb->nodes[n->id] == COPY_INPUT && n->op != OP_input)
         return ir_input(rb->to, INPUT_STATE, NULL, n->dtype, n->rank, n->dims);
+    if (rb->nodes[n->id] == COPY_NUMBER)
+        return ir_broadcast(ir_input(rb->to, INPUT_STATE, NULL, n->dtype, 0, NULL), n->rank,
+                            n->dims);
     return ir_rebuild_same(rb, n, in);
 }
 

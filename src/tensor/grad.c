@@ -6,12 +6,20 @@
 #include "ir/grad.h"
 #include "ir/mark.h"
 
+/* Does the loss reach the tensor of that gradient? A constant 0 comes of one that it does not, and
+ * of functions such as sign, which teach it nothing. */
+static bool is_reached(const Node *dx)
+{
+    double value;
+    return !ir_const_value(dx, &value) || value != 0;
+}
+
 /* Gradients by wrt, and by past[i] (NULL: none) what tensor i was before it became a leaf: a loss
  * recorded before then reads that. wrt has room for n more. Each is a node of its own, which only
  * the script reads: a gradient by a gradient goes back through no other. `told`: the graph's text
- * says which they are. */
+ * says which they are. reached[i]: is it more than a constant 0? */
 static int gradients(Graph *g, Node *loss, int n, Node **wrt, Node *const *past, Node **dx,
-                     bool told)
+                     bool *reached, bool told)
 {
     int m = n;
     for (int i = 0; i < n; i++)
@@ -19,6 +27,7 @@ static int gradients(Graph *g, Node *loss, int n, Node **wrt, Node *const *past,
     int status = ir_grad(g, loss, m, wrt, dx);
     if (status == SGL_OK && told) status = ir_mark_loss(g, loss);
     for (int i = 0, k = n; i < n && status == SGL_OK; i++) {
+        reached[i] = is_reached(dx[i]) || (past[i] && is_reached(dx[k]));
         if (!past[i]) continue;
         dx[i] = ir_add(dx[i], dx[k++]);
         if (!dx[i]) status = g->cx->err.code;
@@ -39,7 +48,18 @@ static Node *node_at(lua_State *L, Recorder *r, int arg)
     return n;
 }
 
-/* core.grad(loss, list) -> list */
+/* Pushes the list of the numbers from 1 of those that were not reached. */
+static void push_missed(lua_State *L, int n, const bool *reached)
+{
+    lua_newtable(L);
+    for (int i = 0, count = 0; i < n; i++) {
+        if (reached[i]) continue;
+        lua_pushinteger(L, i + 1);
+        lua_rawseti(L, -2, ++count);
+    }
+}
+
+/* core.grad(loss, list) -> list, numbers of those that the loss does not reach */
 static int grad(lua_State *L)
 {
     Host *h = bind_of(L);
@@ -48,6 +68,7 @@ static int grad(lua_State *L)
     int n = bind_check_list(L, 2, "grad: the tensors");
     Node **wrt = bind_scratch(L, 2 * n, sizeof *wrt), **dx = bind_scratch(L, 2 * n, sizeof *dx);
     Node **past = bind_scratch(L, n, sizeof *past);
+    bool *reached = bind_scratch(L, n, sizeof *reached);
     lua_createtable(L, n, 0);
     int list = lua_gettop(L);
     for (int i = 0; i < n; i++) {
@@ -66,14 +87,15 @@ static int grad(lua_State *L)
         lua_pop(L, 1);
     }
     home->ops->grad_check(L, home, loss, n, wrt);
-    if (gradients(tr->graph, loss, n, wrt, past, dx, tensor_recording(h)) < 0)
+    if (gradients(tr->graph, loss, n, wrt, past, dx, reached, tensor_recording(h)) < 0)
         return bind_throw(L, h);
     for (int i = 0; i < n; i++) {
         lua_rawgeti(L, list, i + 1);
         tensor_bind(tensor_at(L, h, -1), tr, dx[i]);
         lua_pop(L, 1);
     }
-    return 1;
+    push_missed(L, n, reached);
+    return 2;
 }
 
 /* An open composite. It pins its trace, and closes as a to-be-closed variable, so also when an

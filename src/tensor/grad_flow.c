@@ -56,12 +56,13 @@ static void spread(const Flow *f, const Graph *g, Node *const *assigned, int wor
 
 typedef struct Candidate {
     Source source;
+    int own; /* the number of the result that it is itself; -1: none */
     const Node *node;
 } Candidate;
 
 /* All that may be a source. A value that the step did not compute is one as what it was before.
  * Arguments come after what was there before them: in the order of ids, mostly. */
-static int candidates(const Graph *g, int results, Node *const *assigned, Candidate *list)
+static int candidates(const Flow *f, const Graph *g, Node *const *assigned, Candidate *list)
 {
     static const InputKind ORDER[] = {INPUT_STATE, INPUT_ARG};
     static const SourceKind KINDS[] = {STATE, ARGUMENT};
@@ -70,10 +71,13 @@ static int candidates(const Graph *g, int results, Node *const *assigned, Candid
         for (int i = 0; i < g->inputs.n; i++)
             if (g->inputs.at[i].kind == ORDER[k])
                 list[n++] =
-                    (Candidate){{assigned[i] ? REPLACED : KINDS[k], i}, g->inputs.at[i].node};
-    for (int i = 0; i < g->inputs.n; i++)
-        if (assigned[i] && assigned[i]->nin) list[n++] = (Candidate){{ASSIGNED, i}, assigned[i]};
-    for (int k = 0; k < results; k++) list[n++] = (Candidate){{RESULT, k}, g->outputs.at[k].node};
+                    (Candidate){{assigned[i] ? REPLACED : KINDS[k], i}, -1, g->inputs.at[i].node};
+    for (int k = 0; k < f->owner.n; k++) {
+        int i = f->owner.at[k];
+        list[n++] = (Candidate){{ASSIGNED, i}, f->results + k, assigned[i]};
+    }
+    for (int k = 0; k < f->results; k++)
+        list[n++] = (Candidate){{RESULT, k}, k, g->outputs.at[k].node};
     return n;
 }
 
@@ -98,28 +102,19 @@ static bool keep_sources(Flow *f, int n, const Candidate *list, const uint64_t *
     return true;
 }
 
-/* The number of the result that the source is itself; -1: none. */
-static int own_result(const Flow *f, Source s)
-{
-    if (s.kind == RESULT) return s.number;
-    for (int k = 0; s.kind == ASSIGNED && k < f->owner.n; k++)
-        if (f->owner.at[k] == s.number) return f->results + k;
-    return -1;
-}
-
 /* 64 results at a time. A source that is a result itself does not count as coming out of itself. */
-static bool find_sources(Flow *f, const Graph *g, int results, Node *const *assigned)
+static bool find_sources(Flow *f, const Graph *g, Node *const *assigned)
 {
-    size_t most = 2 * (size_t)g->inputs.n + (size_t)results;
+    size_t most = 2 * (size_t)g->inputs.n + (size_t)f->results;
     uint64_t *mask = base_mem_zero((size_t)g->nodes.n + 1, sizeof *mask);
     Candidate *list = base_mem_zero(most + 1, sizeof *list);
     uint64_t *reach = base_mem_zero((most + 1) * (size_t)f->words, sizeof *reach);
     bool ok = mask && list && reach;
-    int n = ok ? candidates(g, results, assigned, list) : 0;
+    int n = ok ? candidates(f, g, assigned, list) : 0;
     for (int w = 0; w < f->words && ok; w++) {
         spread(f, g, assigned, w, mask);
         for (int c = 0; c < n; c++) {
-            int own = own_result(f, list[c].source);
+            int own = list[c].own;
             bool here = own >= 0 && own / 64 == w;
             reach[c * f->words + w] =
                 mask[list[c].node->id] & ~(here ? UINT64_C(1) << (own % 64) : 0);
@@ -145,7 +140,7 @@ Flow *tensor_flow_new(const Graph *g, int results, Node *const *assigned)
         }
     f->words = (results + f->owner.n + 63) / 64;
     f->any = base_mem_zero((size_t)f->words + 1, sizeof *f->any);
-    if (f->any && find_sources(f, g, results, assigned)) return f;
+    if (f->any && find_sources(f, g, assigned)) return f;
     tensor_flow_free(f);
     return NULL;
 }

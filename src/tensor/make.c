@@ -307,7 +307,25 @@ static int is_tensor(lua_State *L)
     return 1;
 }
 
+/* core.born(t) -> a number that is larger for a younger tensor; without one, larger than all */
+static int born(lua_State *L)
+{
+    const Tensor *t = tensor_at(L, bind_of(L), 1);
+    lua_pushinteger(L, (lua_Integer)(t ? t->born : tensor_id()));
+    return 1;
+}
+
+/* core.derived(t) -> boolean: do gradients go back from it to what it was computed from? */
+static int derived(lua_State *L)
+{
+    const Tensor *t = tensor_check(L, bind_of(L), 1, "derived");
+    lua_pushboolean(L, t->node && !t->leaf);
+    return 1;
+}
+
 const luaL_Reg TENSOR_MAKE[] = {
-    {"tensor", make_tensor}, {"from_bytes", make_from_bytes}, {"full", make_full},
-    {"iota", make_iota},     {"is_tensor", is_tensor},        {NULL, NULL},
+    {"tensor", make_tensor},  {"from_bytes", make_from_bytes},
+    {"full", make_full},      {"iota", make_iota},
+    {"is_tensor", is_tensor}, {"born", born},
+    {"derived", derived},     {NULL, NULL},
 };

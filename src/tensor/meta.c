@@ -2,13 +2,15 @@
  *
  * The metamethods look methods up in core.Tensor, their second upvalue, to which the Lua files
  * add: __getitem, __setitem and __show serve keys that are no names, and printing; __hint says what
- * is written for a name that is missing; __shape is the metatable of shapes.
+ * is written for a name that is missing, __unheld whether a write would be lost; __shape is the
+ * metatable of shapes.
  */
 #include <string.h>
 #include "tensor/args.h"
 #include "tensor/number.h"
 #include "tensor/ops.h"
 #include "tensor/room.h"
+#include "bind/frame.h"
 #include "ir/build.h"
 
 enum { METHODS = lua_upvalueindex(2) };
@@ -84,12 +86,48 @@ static void refuse_fields(lua_State *L, Host *h)
                tensor_number_kind(t), name ? "field " : "elements", name ? name : "");
 }
 
+/* The tensor on the top was read out of the one at 1 by the code of Lua above. */
+static void note_made(lua_State *L, Host *h)
+{
+    lua_Debug ar;
+    Tensor *t = lua_rawequal(L, 1, -1) ? NULL : tensor_at(L, h, -1);
+    if (t && lua_getstack(L, 1, &ar)) t->made = bind_resume(&ar);
+}
+
+/* Refuses to write to the tensor at 1 where nothing holds it but the statement (watch/unheld.c). */
+static void check_held(lua_State *L, const char *what)
+{
+    const Tensor *t = tensor_at(L, bind_of(L), 1);
+    if (!t || (!t->made && (t->leaf || !t->node))) return;
+    int top = lua_gettop(L);
+    tensor_push_methods(L);
+    lua_getfield(L, -1, "__unheld");
+    lua_pushvalue(L, 1);
+    lua_call(L, 1, 1);
+    if (lua_toboolean(L, -1))
+        bind_raise(L, SGL_EARG,
+                   "x[{1, 2}] = v writes into x, where x[1][2] = v would not; a tensor of its own "
+                   "is named first: local row = x[1]",
+                   "%s: this would write to a copy that nothing else holds, so nothing would "
+                   "change",
+                   what);
+    lua_settop(L, top);
+}
+
 /* Names are methods or properties; all else is a key, which Lua's part of the library reads. */
 static int tensor_index(lua_State *L)
 {
     Host *h = bind_of(L);
     refuse_fields(L, h);
-    if (lua_type(L, 2) != LUA_TSTRING) return call_method(L, "__getitem", 1);
+    if (lua_type(L, 2) != LUA_TSTRING) {
+        lua_settop(L, 2);
+        lua_getfield(L, METHODS, "__getitem");
+        lua_pushvalue(L, 1);
+        lua_pushvalue(L, 2);
+        lua_call(L, 2, 1);
+        note_made(L, h);
+        return 1;
+    }
     lua_pushvalue(L, 2);
     if (lua_rawget(L, METHODS) != LUA_TNIL) return 1;
     const char *name = lua_tostring(L, 2);
@@ -104,6 +142,7 @@ static int tensor_index(lua_State *L)
 static int tensor_newindex(lua_State *L)
 {
     refuse_fields(L, bind_of(L));
+    check_held(L, "t[key] = v");
     return call_method(L, "__setitem", 0);
 }
 
@@ -203,6 +242,7 @@ static int give(lua_State *L, bool leaf)
     Shape to = tensor_shape(t);
     Trace *tr = tensor_trace(L, h);
     Node *v = assigned_node(L, h, tr, &to);
+    if (leaf) check_held(L, "assign");
     bool known = tensor_trace_value(tr, v);
     if (leaf && !known && DTYPES[v->dtype].class == CLASS_FLOAT) v = ir_detach(v);
     Recorder *r = tensor_recorder(h);

@@ -5,18 +5,22 @@
  * The part of the trace that runs is described by a key: ops, attributes and edges by number,
  * types of the inputs, which nodes are outputs, the settings that matter. Equal keys are equal
  * programs, so a part met before runs without building a graph. Ops that can fail while running
- * put their position into the key, so that messages name the right line.
+ * put their position into the key, so that messages name the right line. Constants that differ from
+ * part to part are inputs (varying.h).
  */
 #include "base/clock.h"
 #include "exec/cache.h"
 #include "exec/debug.h"
+#include "tensor/piece.h"
 #include "tensor/room.h"
+#include "tensor/varying.h"
 
 /* A node of the part that runs. */
 typedef struct Part {
     Node *node;
     bool input;  /* its value is known: it is read, and what it was made of is not */
     bool wanted; /* its value becomes an output */
+    bool varies; /* a constant that is read */
 } Part;
 
 /* What a run of pending operations needs, kept for the next one: it costs what the part is worth,
@@ -26,9 +30,12 @@ struct Job {
     VEC(int32_t) place; /* by node id, may be shorter: position in the part + 1; between jobs 0 */
     VEC(Part) part;
     VEC(int64_t) key;
-    VEC(Storage *) in; /* borrowed from the trace */
+    VEC(int) constant;     /* places of constants in the key */
+    VEC(Storage *) number; /* constants that are read */
+    VEC(Storage *) in;     /* borrowed from the trace, or of `number` */
     VEC(Node *) outs;
     VEC(Storage *) out;
+    Varying varying;
 };
 
 static int no_memory(Ctx *cx)
@@ -42,15 +49,19 @@ void tensor_job_free(Job *j)
     vec_free(&j->place);
     vec_free(&j->part);
     vec_free(&j->key);
+    vec_free(&j->constant);
+    vec_free(&j->number);
     vec_free(&j->in);
     vec_free(&j->outs);
     vec_free(&j->out);
+    tensor_varying_free(&j->varying);
     base_mem_free(j);
 }
 
 static bool part_add(Job *j, Node *n)
 {
     if (j->place.at[n->id]) return true;
+    if (!tensor_trace_value(j->trace, n) && tensor_piece(j->trace, n) < 0) return false;
     j->place.at[n->id] = 1;
     Part p = {.node = n, .input = tensor_trace_value(j->trace, n) != NULL};
     if (vec_push(&j->part, p)) return true;
@@ -126,11 +137,26 @@ static bool key_words(Job *j, int n, const int64_t *words)
     return true;
 }
 
+/* A constant that is read, like a known value of one element. */
+static bool key_number(Job *j, Ctx *cx, const Node *n)
+{
+    int64_t head[] = {-2, n->dtype, n->rank};
+    Storage *s = dev_storage_new(cx, n->dtype, 0, NULL);
+    if (!s) return false;
+    ir_dtype_store(n->dtype, dev_storage_edit(s), 0, ir_attr_float(n, 0));
+    if (!vec_push(&j->number, s)) {
+        dev_storage_unref(s);
+        return false;
+    }
+    return key_words(j, 3, head) && key_words(j, n->rank, n->dims) && vec_push(&j->in, s);
+}
+
 /* Adds to the key all that the program depends on: of known values their type, of operations the
  * op, its attributes and its operands. */
-static bool key_node(Job *j, const Part *p)
+static bool key_node(Job *j, Ctx *cx, const Part *p)
 {
     const Node *n = p->node;
+    if (p->varies) return key_number(j, cx, n);
     if (p->input) {
         int64_t head[] = {-1, n->dtype, n->rank};
         return key_words(j, 3, head) && key_words(j, n->rank, n->dims) &&
@@ -138,19 +164,42 @@ static bool key_node(Job *j, const Part *p)
     }
     int64_t head[] = {n->op, p->wanted, n->nin, n->nattr,
                       ir_op(n)->family == FAM_index ? n->src : 0};
-    if (!key_words(j, 5, head) || !key_words(j, n->nattr, n->attr)) return false;
+    if (!key_words(j, 5, head)) return false;
+    if (n->op == OP_const && !p->wanted && !vec_push(&j->constant, j->key.n)) return false;
+    if (!key_words(j, n->nattr, n->attr)) return false;
     for (int i = 0; i < n->nin; i++)
         if (!vec_push(&j->key, j->place.at[n->in[i]->id] - 1)) return false;
     return !p->wanted || vec_push(&j->outs, p->node);
 }
 
-static bool job_key(Job *j, const Ctx *cx)
+static bool key_part(Job *j, Ctx *cx)
 {
+    j->key.n = j->constant.n = j->in.n = j->outs.n = 0;
     for (int k = 0; k < KNOB_COUNT; k++)
         if (KNOBS[k].key && !vec_push(&j->key, cx->knobs.value[k])) return false;
     for (int i = 0; i < j->part.n; i++)
-        if (!key_node(j, &j->part.at[i])) return false;
-    return vec_reserve(&j->out, j->outs.n);
+        if (!key_node(j, cx, &j->part.at[i])) return false;
+    return true;
+}
+
+/* The key, in which constants that were seen to vary are inputs. */
+static bool job_key(Job *j, Ctx *cx)
+{
+    if (!key_part(j, cx)) return false;
+    const uint8_t *varies = j->constant.n ? tensor_varying_note(&j->varying, j->key.at, j->key.n,
+                                                                j->constant.at, j->constant.n)
+                                          : NULL;
+    for (int i = 0, c = 0; varies && i < j->part.n; i++) {
+        Part *p = &j->part.at[i];
+        if (p->node->op == OP_const && !p->input && !p->wanted) p->varies = varies[c++];
+    }
+    return (!varies || key_part(j, cx)) && vec_reserve(&j->out, j->outs.n);
+}
+
+static uint8_t part_mark(const Part *p)
+{
+    if (p->varies) return COPY_NUMBER;
+    return p->input ? COPY_INPUT : COPY_NODE;
 }
 
 /* The part as a graph of its own. */
@@ -164,7 +213,7 @@ static Graph *job_graph(Job *j, Ctx *cx)
     int status = g ? SGL_OK : cx->err.code;
     if (g && (!mark || !made)) status = no_memory(cx);
     for (int i = 0; status == SGL_OK && i < j->part.n; i++)
-        mark[j->part.at[i].node->id] = j->part.at[i].input ? COPY_INPUT : COPY_NODE;
+        mark[j->part.at[i].node->id] = part_mark(&j->part.at[i]);
     if (status == SGL_OK) status = tensor_copy(from, mark, g, made);
     for (int i = 0; i < j->outs.n && status == SGL_OK; i++)
         status = ir_output(g, made[j->outs.at[i]->id], NULL);
@@ -232,21 +281,21 @@ static int job_store(Job *j)
 static int job_begin(Job *j, Host *h, int n, Tensor *const *list)
 {
     j->trace = room_of(h)->pending.trace;
-    j->part.n = j->key.n = j->in.n = j->outs.n = 0;
+    j->part.n = 0;
     bool ok = part_collect(j, n, list) && job_key(j, h->cx);
     for (int i = 0; i < j->part.n; i++) j->place.at[j->part.at[i].node->id] = 0;
     return ok ? SGL_OK : no_memory(h->cx);
 }
 
-static int job_run(Job *j, Host *h, int n, Tensor *const *list)
+/* Runs the part, if anything of it is left to run, and gives the handles their values. */
+static int job_run(Job *j, Host *h)
 {
-    int status = job_begin(j, h, n, list);
-    if (status < 0 || !j->outs.n) return status;
+    if (!j->outs.n) return job_store(j);
     Program *p = job_program(j, h);
     if (!p) return h->cx->err.code;
     room_of(h)->segments++;
     exec_cache_run_begin(room_of(h)->cache);
-    status = exec_run(p, j->in.at, j->out.at);
+    int status = exec_run(p, j->in.at, j->out.at);
     exec_cache_run_end(room_of(h)->cache);
     return status < 0 ? status : job_store(j);
 }
@@ -261,7 +310,9 @@ int tensor_realize(Host *h, int n, Tensor *const *list)
     Job *j = room->job ? room->job : base_mem_zero(1, sizeof *j);
     if (!j) return no_memory(h->cx);
     room->job = NULL;
-    int status = job_run(j, h, n, list);
+    int status = job_begin(j, h, n, list);
+    if (status == SGL_OK) status = job_run(j, h);
+    while (j->number.n) dev_storage_unref(j->number.at[--j->number.n]);
     tensor_job_free(room->job);
     room->job = j;
     return status;

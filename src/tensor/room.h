@@ -13,6 +13,7 @@ typedef struct TensorRoom {
     Recorder *recorder; /* where operations go now */
     Cache *cache;       /* programs */
     bool cache_warned;  /* of programs that are made again and again */
+    bool positions_now; /* pending positions are looked at where they are used: apply.c */
     bool surveying;     /* reads are noted, see break.h */
     Walk *walk;         /* scratch for looking through the pending trace; NULL: none yet */
     Job *job;           /* scratch for running what is pending; NULL: none yet */

@@ -25,6 +25,7 @@ struct Tensor {
     uint64_t born;             /* its first id */
     Origin *origin;            /* of a result of a program: what it came out of; a reference */
     int result;                /* its number there */
+    const void *made;          /* the code after `t[key]` that read it out of another; or NULL */
     bool leaf;                 /* was assigned: has no history, and no node once computed */
     bool cut;                  /* a leaf that was computed: its history is gone */
     enum { STRONG, WEAK_INT, WEAK_FLOAT } weak; /* inside a step: a number, see number.h */

@@ -74,7 +74,7 @@ Node *tensor_node(lua_State *L, Host *h, int arg, const char *what);
 Node *tensor_node_of(lua_State *L, Host *h, int arg, Tensor *t, const char *what); /* it is t */
 
 /* copy.c. Marks by node id say what becomes of a node in the copy. */
-enum { COPY_NO, COPY_NODE, COPY_INPUT };
+enum { COPY_NO, COPY_NODE, COPY_INPUT, COPY_NUMBER };
 /* Spreads marks to inputs: not behind nodes with a value known to the trace (NULL: none), or, for a
  * history, behind those of them alone through which no gradient goes. */
 void tensor_copy_mark(const Graph *g, const Trace *known, bool history, uint8_t *mark);

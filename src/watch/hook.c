@@ -6,22 +6,12 @@
 #include <string.h>
 #include "watch/room.h"
 
-/* The head of Lua 5.4's CallInfo: the same from 5.4.0 to 5.4.8. */
-typedef struct CallHead {
-    void *function, *top;
-    struct CallHead *previous, *next;
-    const Instruction *saved;
-} CallHead;
-
 enum { MASK = LUA_MASKCOUNT | LUA_MASKCALL | LUA_MASKRET };
 enum { TAG_UPVALUE = LUA_NUMTYPES };
 
 static _Thread_local Watch *watching;
 
-Instruction watch_hook_instruction(const lua_Debug *ar)
-{
-    return ((const CallHead *)(const void *)ar->i_ci)->saved[-1];
-}
+Instruction watch_hook_instruction(const lua_Debug *ar) { return bind_resume(ar)[-1]; }
 
 /* ---- objects born inside: Lua names the type of what it allocates */
 
@@ -98,17 +88,10 @@ static bool tail_position(const Host *h, const lua_Debug *ar, SrcPos *out)
     return out->file != NULL;
 }
 
-/* What message handlers do from here on is no part of the step. A function of the engine that
- * cannot work in a step breaks it. */
+/* What message handlers do from here on is no part of the step. */
 static void raising(lua_State *L, Host *h, int code)
 {
-    lua_Debug ar;
-    if (code == SGL_ESTATE) {
-        lua_pushliteral(L, "B-STATE");
-        lua_setfield(L, -2, "reason");
-        tensor_break_remember(L, h);
-    }
-    if (watching && watching->host == h && lua_getstack(L, 0, &ar)) watching->unwinding = ar.i_ci;
+    if (watching && watching->host == h) watch_raising(L, watching, code);
 }
 
 static const Lookout LOOKOUT = {tail_position, raising};
@@ -154,6 +137,18 @@ static bool is_called(lua_State *L, lua_Debug *below)
     return false;
 }
 
+/* Is the function on the top, whose call event this is, a handler of the step's own that an error
+ * of an instruction called? It changes nothing of whether that error is one of Lua. */
+static bool is_own_handler(lua_State *L, const Watch *w)
+{
+    uint64_t one;
+    lua_Debug below;
+    if (!base_map_get(&w->handlers, (uintptr_t)lua_topointer(L, -1), &one)) return false;
+    if (!lua_getstack(L, 1, &below)) return false;
+    lua_getinfo(L, "S", &below);
+    return *below.what != 'C' && !is_called(L, &below);
+}
+
 /* Is the function on the top, whose call event this is, a message handler from outside? Lua calls
  * it at the place of the error, with the error alone; metamethods get two arguments or more. */
 static bool is_handler(lua_State *L, lua_Debug *ar, const Watch *w)
@@ -195,8 +190,7 @@ static const void *outer_handler(lua_State *L, const Host *h)
 static bool is_unwinding(Watch *w, const lua_Debug *ar)
 {
     if (!w->unwinding) return false;
-    for (const CallHead *c = (const void *)ar->i_ci; c; c = c->previous)
-        if (c == w->unwinding) return true;
+    if (watch_is_above(w->unwinding, ar)) return true;
     w->unwinding = NULL;
     return false;
 }
@@ -322,19 +316,22 @@ static void hook(lua_State *L, lua_Debug *ar)
     if (ar->event == LUA_HOOKCOUNT) {
         if (w->entered) {
             Frame *f = watch_hook_frame(L, ar, w);
-            f->first = ((const CallHead *)(const void *)ar->i_ci)->saved - 1;
+            f->first = bind_resume(ar) - 1;
             w->entered = false;
         }
+        watch_sure(w, ar, true, false);
         watch_hook_op(L, ar, w, watch_hook_instruction(ar));
         return;
     }
     if (ar->event == LUA_HOOKRET) {
         watch_hook_return(L, ar, w);
+        watch_sure(w, ar, false, false);
         return;
     }
     int top = lua_gettop(L);
     lua_getinfo(L, "f", ar);
     bool native = lua_iscfunction(L, -1);
+    if (is_own_handler(L, w)) w->erring = ar->i_ci;
     if (is_handler(L, ar, w)) {
         w->unwinding = ar->i_ci;
     } else if (native) {
@@ -418,6 +415,7 @@ void watch_free(Watch *w)
     base_map_free(&w->internal);
     base_map_free(&w->given);
     base_map_free(&w->walked);
+    base_map_free(&w->handlers);
     base_map_free(&w->frame_of);
     base_map_free(&w->code_of);
     base_mem_free(w);
@@ -476,11 +474,16 @@ static bool test_lua(lua_State *L)
     return fine;
 }
 
-void watch_test(lua_State *L, Host *h)
+bool watch_fits(lua_State *L, Host *h)
 {
     WatchRoom *room = room_of(h);
     room->tested = room->tested || test_lua(L);
-    if (!room->tested)
+    return room->tested;
+}
+
+void watch_test(lua_State *L, Host *h)
+{
+    if (!watch_fits(L, h))
         bind_raise(L, SGL_EUNSUP, "use the interpreter sgl, which brings its own Lua",
                    "compile: this Lua (%s) is not laid out as capture needs it", LUA_RELEASE);
 }

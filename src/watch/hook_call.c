@@ -225,6 +225,7 @@ void watch_hook_call(lua_State *L, lua_Debug *ar, Watch *w)
     Frame *f = caller(L, w);
     lua_getinfo(L, "r", ar);
     Purity purity = watch_purity_of(w->host, lua_tocfunction(L, function), &name);
+    watch_sure(w, ar, false, name && (!strcmp(name, "error") || !strcmp(name, "assert")));
     if (is_own(L, w, function)) {
         if (name) watch_hook_refuse(L, ar, w, BREAK_CALL, name);
         if (purity != C_PURE) read_arguments(L, w, f, ar->ntransfer);
@@ -249,6 +250,7 @@ void watch_hook_return(lua_State *L, lua_Debug *ar, Watch *w)
     lua_Debug up;
     lua_getinfo(L, "r", ar);
     if (!ar->ntransfer || !lua_getlocal(L, ar, ar->ftransfer)) return;
+    if (!lua_toboolean(L, -1)) watch_hook_caught(L, ar, w);
     const Tensor *t = tensor_at(L, w->host, -1);
     if (t && lua_getstack(L, 1, &up)) {
         lua_getinfo(L, "f", &up);

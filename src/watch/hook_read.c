@@ -12,20 +12,20 @@ bool watch_fresh(const Watch *w, const void *p)
     return base_map_get(&w->fresh, (uintptr_t)p, &number);
 }
 
-uint64_t watch_block_begin(Watch *w)
+WatchBlock watch_block_begin(Watch *w, lua_State *L)
 {
-    uint64_t number = w->since;
-    w->since = w->born;
-    return number;
+    WatchBlock around = w->block;
+    w->block = (WatchBlock){w->born, L};
+    return around;
 }
 
-void watch_block_end(Watch *w, uint64_t number) { w->since = number; }
+void watch_block_end(Watch *w, WatchBlock around) { w->block = around; }
 
 Break watch_change(const Watch *w, const void *p)
 {
     uint64_t number;
     if (!base_map_get(&w->fresh, (uintptr_t)p, &number)) return BREAK_WRITE;
-    return number < w->since ? BREAK_BLOCK : BREAK_COUNT;
+    return number < w->block.since ? BREAK_BLOCK : BREAK_COUNT;
 }
 
 static bool is_internal(const Watch *w, const void *p)

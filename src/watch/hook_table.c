@@ -43,7 +43,14 @@ static void read_meta(const Call *c)
 
 static void read_pairs(const Call *c) { read_event(c, 1, "__pairs"); }
 static void read_length(const Call *c) { watch_length(c->L, c->w, c->f, 1); }
-static void read_callable(const Call *c) { read_event(c, 1, "__call"); }
+
+static void protect(const Call *c)
+{
+    read_event(c, 1, "__call");
+    if (c->name && *c->name == 'x' && c->ar->ntransfer > 1 &&
+        !base_map_set(&c->w->handlers, (uintptr_t)lua_topointer(c->L, 2), 1))
+        c->w->failed = true;
+}
 
 /* The text of an object without one of its own is its address. */
 static void read_text_at(const Call *c, int at)
@@ -141,7 +148,7 @@ static void (*const ACTIONS[])(const Call *c) = {
     [C_READ_AT] = read_at,        [C_READ_META] = read_meta, [C_PAIRS] = read_pairs,
     [C_LENGTH] = read_length,     [C_NEXT] = read_next,      [C_ITEM] = read_item,
     [C_GSUB] = read_replacements, [C_WRITE] = write_raw,     [C_CHANGE] = change_list,
-    [C_MOVE] = move_list,         [C_SORT] = sort_list,      [C_PROTECT] = read_callable,
+    [C_MOVE] = move_list,         [C_SORT] = sort_list,      [C_PROTECT] = protect,
 };
 
 void watch_hook_tables(lua_State *L, lua_Debug *ar, Watch *w, const Frame *f, Purity purity,

@@ -6,18 +6,18 @@
 #ifndef SGL_WATCH_OPCODE_H
 #define SGL_WATCH_OPCODE_H
 #include <stdbool.h>
-#include <stdint.h>
-
-typedef uint32_t Instruction;
+#include "bind/frame.h"
 
 enum {
 #define X(name, number, action) VM_##name = number,
 #include "watch/opcode.def"
 #undef X
+    VM_JMP = 56,
+    VM_EXTRAARG = 82,
     VM_COUNT = 128,
-    VM_EQI_ZERO = 127,     /* what stands for 0 in an immediate operand */
-    VM_TFOR_FUNCTION = 4,  /* the register of what TFORCALL calls, from A on */
-    VM_FIRST_SHIFT = 16,   /* the first shift among the events that MMBIN names */
+    VM_EQI_ZERO = 127,    /* what stands for 0 in an immediate operand */
+    VM_TFOR_FUNCTION = 4, /* the register of what TFORCALL calls, from A on */
+    VM_FIRST_SHIFT = 16,  /* the first shift among the events that MMBIN names */
 };
 
 static inline int vm_op(Instruction i) { return (int)(i & 0x7f); }

@@ -1,6 +1,7 @@
 /* room.h: what the files of watch/ share: the state of a watch, and its parts.
  *
- * The one private thing of Lua that it relies on is the head of CallInfo, checked by watch_test.
+ * The one private thing of Lua that it relies on is the head of CallInfo (bind/frame.h), checked by
+ * watch_test.
  */
 #ifndef SGL_WATCH_ROOM_H
 #define SGL_WATCH_ROOM_H
@@ -18,7 +19,7 @@ typedef struct WatchRoom {
 
 static inline WatchRoom *room_of(const Host *h) { return h->room[ROOM_WATCH].state; }
 
-extern const luaL_Reg WATCH_GUARD[];
+extern const luaL_Reg WATCH_GUARD[], WATCH_UNHELD[];
 void watch_open_raw(lua_State *L, Host *h); /* raw.c: rawset and others, and those of `debug` */
 
 /* The constants of a function, taken from what lua_dump writes. */
@@ -46,7 +47,8 @@ struct Watch {
     lua_Hook old_hook;
     int old_mask, old_count;
     Map fresh;             /* addresses of objects born since it began, with their numbers */
-    uint64_t born, since;  /* how many; those before number `since` are older than the block */
+    uint64_t born;         /* how many */
+    WatchBlock block;      /* the innermost one */
     Map internal;          /* tables of the library */
     Map given;             /* what stands for arguments: born inside, but not the step's */
     Map walked;            /* tables whose keys were counted, and those read with all below */
@@ -55,8 +57,13 @@ struct Watch {
     VEC(Code) codes;
     VEC(lua_State *) threads; /* that were given the hook; anchored by the guards' list */
     const void *base;         /* CallInfo of the capture itself */
+    Map handlers;             /* functions that were given to xpcall inside */
     const void *handler;      /* message handler set outside, by xpcall; NULL: not known */
     const void *unwinding;    /* CallInfo of what raises an error: handlers run above it */
+    const void *erring;       /* CallInfo of `error`, whose error is on its way */
+    bool stand_ins;           /* something in the step stands for what differs from run to run */
+    bool doubtful;            /* an error was raised that may be one of the capture alone */
+    bool sure;                /* if there is one now, it is one of Lua as well */
     const void *last;         /* CallInfo of the last frame looked up, and its index */
     int last_frame;
 };
@@ -65,13 +72,20 @@ struct Watch {
 void watch_hook_op(lua_State *L, lua_Debug *ar, Watch *w, Instruction i);
 void watch_hook_call(lua_State *L, lua_Debug *ar, Watch *w);
 void watch_hook_tables(lua_State *L, lua_Debug *ar, Watch *w, const Frame *f, Purity purity,
-                      const char *name);
+                       const char *name);
 int watch_hook_refuse(lua_State *L, lua_Debug *ar, const Watch *w, Break reason, const char *name);
 void watch_hook_return(lua_State *L, lua_Debug *ar, Watch *w);
 Instruction watch_hook_instruction(const lua_Debug *ar);
 Frame *watch_hook_frame(lua_State *L, lua_Debug *ar, Watch *w);
 void watch_hook_thread(lua_State *L, Watch *w, lua_State *thread);
 bool watch_hook_constant(lua_State *L, lua_Debug *ar, Watch *w, Frame *f, int i);
+
+/* caught.c */
+/* Does the frame of ar stand above that one, or is it that one? */
+bool watch_is_above(const void *frame, const lua_Debug *ar);
+void watch_raising(lua_State *L, Watch *w, int code);
+void watch_sure(Watch *w, const lua_Debug *ar, bool sure, bool raises);
+void watch_hook_caught(lua_State *L, lua_Debug *ar, Watch *w);
 
 /* hook_read.c: tables that are read and written */
 /* What it breaks to change an object now: it is older than the step, or than the innermost block;
@@ -81,7 +95,7 @@ bool watch_fresh(const Watch *w, const void *p);
 bool watch_old(lua_State *L, const Watch *w, const Frame *f, int at);
 /* The same, but with `once` it breaks nothing to change what is older than the step. */
 Break watch_once(const Watch *w, Break reason);
-void watch_own(lua_State *L, Watch *w, int table, int value); /* value: 0, the table itself */
+void watch_own(lua_State *L, Watch *w, int table, int value);    /* value: 0, the table itself */
 void watch_read(lua_State *L, Watch *w, const Frame *f, int at); /* the key on the top */
 void watch_upvalue(lua_State *L, Watch *w, int function, int index);
 void watch_length(lua_State *L, Watch *w, const Frame *f, int at);

@@ -11,11 +11,18 @@
 
 typedef struct Watch Watch;
 
+/* Where the innermost block of control flow began. */
+typedef struct WatchBlock {
+    uint64_t since;    /* number of the first object that is born in it */
+    lua_State *thread; /* NULL: there is none */
+} WatchBlock;
+
 /* Adds the functions of this room to the table on the top; when it has those of all rooms, takes
  * note of them. */
 void watch_open(lua_State *L, Host *h);
 void watch_know_own(lua_State *L, Host *h);
-void watch_test(lua_State *L, Host *h); /* raises unless Lua is laid out as expected */
+bool watch_fits(lua_State *L, Host *h); /* is Lua laid out as expected? */
+void watch_test(lua_State *L, Host *h); /* raises unless it is */
 
 Watch *watch_new(Host *h); /* NULL: no memory */
 void watch_free(Watch *w); /* one that is off; NULL is allowed */
@@ -23,14 +30,18 @@ void watch_free(Watch *w); /* one that is off; NULL is allowed */
 void watch_on(lua_State *L, Watch *w, Guards *g, bool once);
 void watch_off(lua_State *L, Watch *w);        /* may be called again; NULL is allowed */
 bool watch_lost(lua_State *L, const Watch *w); /* was the hook taken away? */
+/* In the step something stands for what differs from run to run: numbers, symbolic sizes. */
+void watch_stand_ins(Watch *w);
+/* The error that is on its way may be one of the capture alone. */
+void watch_doubt(Watch *w);
 /* For lack of memory what is new and what is old is not known. */
 bool watch_failed(const Watch *w);
 /* What is at that address, a table or a tensor, stands for an argument: born inside, but not the
  * step's. false: no memory. */
 bool watch_give(Watch *w, const void *p);
-/* A block of control flow begins, for which all that was born before it is old; the number is for
- * its end. */
-uint64_t watch_block_begin(Watch *w);
-void watch_block_end(Watch *w, uint64_t number);
+/* A block of control flow begins, in the thread L, for which all that was born before it is old;
+ * gives the one around it, for its end. */
+WatchBlock watch_block_begin(Watch *w, lua_State *L);
+void watch_block_end(Watch *w, WatchBlock around);
 bool watch_made(lua_State *L, const Watch *w, int at); /* was the value, no tensor, born inside? */
 #endif

@@ -76,7 +76,10 @@ local function capture(self, entry, walk, plans)
     local leaves, arguments = { ... }, {}
     for i = 1, #plans do arguments[i] = tree.build(plans[i], argument_of, made, leaves) end
     for _, result in pairs(made) do core.given(result) end
-    return table.pack(self.fn(table.unpack(arguments, 1, #plans)))
+    entry.inside = true
+    local packed = table.pack(self.fn(table.unpack(arguments, 1, #plans)))
+    entry.inside = nil
+    return packed
   end
   local function settle(packed)
     local tables, outputs = {}, nil
@@ -108,12 +111,15 @@ function captures.keep(self, key, entry)
   return entry
 end
 
+local function is_final(e)
+  return type(e) == "table" and (e.code == "SGL_ENOMEM" or e.code == "SGL_EINTR")
+end
+
 -- What an error of a capture says of the step, or nil if it ends the call: running as Lua would
 -- change nothing, or is not what was asked for. An error that is no break counts until Lua raises
 -- it as well.
 local function break_of(self, entry, walk, e)
-  local final = type(e) == "table" and (e.code == "SGL_ENOMEM" or e.code == "SGL_EINTR")
-  if final or self.strict or not entry.guards then return nil end
+  if is_final(e) or self.strict or not entry.guards then return nil end
   walk.wrote = core.guards_done(entry.guards)
   local record = breaks.record(e)
   if walk.promoted or not record and walk.wrote then return nil end
@@ -126,15 +132,25 @@ local function break_of(self, entry, walk, e)
   return record or breaks.record_of_error(e)
 end
 
+-- Is the error that ended a capture of the whole step one that the function itself raises? The
+-- library's are not where sizes are symbols.
+local function is_own(entry, walk, e)
+  local own = entry.inside and not is_final(e) and not breaks.record(e)
+  local symbolic = walk.promoted or next(walk.dims) and type(e) == "table" and e.code
+  return own and not symbolic and not core.guards_done(entry.guards)
+end
+
 --- Captures; where the step breaks and that is allowed, the entry has the record of it and no
---- program.
+--- program. Where the step fails, the entry has the error and is not kept.
 function captures.make(self, key, walk, plans, reason)
   local entry = new_entry(self, key, plans, reason)
-  if self.fullgraph and not captures.in_segments then
-    return captures.keep(self, key, capture(self, entry, walk, plans))
-  end
   local fine, e = pcall(capture, self, entry, walk, plans)
   if fine then return captures.keep(self, key, entry) end
+  if self.fullgraph and not captures.in_segments then
+    if not is_own(entry, walk, e) then error(e, 0) end
+    entry.failed = e
+    return entry
+  end
   entry.broken = break_of(self, entry, walk, e)
   if not entry.broken then error(e, 0) end
   if entry.unsure then return entry end

@@ -29,6 +29,12 @@ local MultiheadAttention = base.class("MultiheadAttention", {
   end
 end)
 
+local function projections(kind) return { "q." .. kind, "k." .. kind, "v." .. kind } end
+MultiheadAttention.__pytorch = {
+  { "in_proj_weight", projections "weight" }, { "in_proj_bias", projections "bias" },
+  { "out_proj.weight", { "out.weight" } }, { "out_proj.bias", { "out.bias" } },
+}
+
 -- [b, t, width] → [b, heads, t, width / heads]
 local function split_heads(x, heads)
   local b, t, width = table.unpack(x.shape)

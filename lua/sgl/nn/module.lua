@@ -1,14 +1,16 @@
--- nn/module.lua: modules: objects with parameters, buffers and children, in the order in which
--- their fields were first assigned.
+-- nn/module.lua: modules: objects with parameters, buffers and children.
 --
--- Holds: a field is found by what it is when asked, not when assigned: a tensor made by
--- nn.parameter is a parameter, another tensor is a buffer, a module or a list of modules holds
--- children. Fields live in a table behind the module (sgl/versioned.lua), so writes are seen and
--- reading costs no call. The names are PyTorch's, list positions count from 1; attention keeps its
--- projections apart.
+-- In:    classes of the library and of users, with their constructors and forwards.
+-- Out:   objects whose fields are registered as they are assigned (nn/fields.lua), and the methods
+--        that every module has.
+-- Holds: fields live in a table behind the module (sgl/versioned.lua), so writes are seen and
+--        reading costs no call. The names are PyTorch's, list positions count from 1; attention
+--        keeps its projections apart.
 
 local core = require "sgl.core"
 local api = require "sgl.api"
+local fields = require "sgl.nn.fields"
+local state = require "sgl.nn.state"
 local names = require "sgl.names"
 local pytorch = require "sgl.pytorch"
 local versioned = require "sgl.versioned"
@@ -17,6 +19,7 @@ local M = api.module("nn", "Modules, layers, losses and initialisers")
 local Module = api.class(M, "Module", { doc = "Base of every layer and model; nn.module makes "
   .. "classes of it." })
 
+<<<<<<< HEAD
 -- A field that a module has not is nil, but for names of PyTorch that mean something else here.
 setmetatable(Module, { __index = function(_, key)
   local hint = pytorch.hint(api.root, "module", key)
@@ -25,45 +28,16 @@ end })
 
 local is_parameter = setmetatable({}, { __mode = "k" })   -- tensor -> true
 local order_of = setmetatable({}, { __mode = "k" })       -- module -> list of field names
+=======
+>>>>>>> main
 local facts_of = setmetatable({}, { __mode = "k" })       -- module -> {class, file, line, name}
 
-local function is_module(v) return type(v) == "table" and order_of[v] ~= nil end
+local is_module = fields.is_module
 
--- A field's assignment. The first fixes the field's place, and names a child that has no name yet.
+-- A field's assignment; it names a child that has no name yet.
 local function register(self, key, value)
-  local order, known = order_of[self], rawget(versioned.fields(self), key) ~= nil
-  for _, name in ipairs(known and {} or order) do known = known or rawequal(name, key) end
-  if not known then order[#order + 1] = key end
-  versioned.write(self, key, value)
+  fields.register(self, key, value, facts_of[self].class)
   if is_module(value) and not facts_of[value].name then facts_of[value].name = tostring(key) end
-end
-
-
--- What a module holds itself, as { name, value, holder, key } with value = holder[key]: its fields
--- and the items of plain lists in them.
-local function fields(self)
-  local list = {}
-  local function add(name, holder, key, depth)
-    local value = holder[key]
-    if core.is_tensor(value) or is_module(value) then
-      list[#list + 1] = { name, value, holder, key }
-    elseif type(value) == "table" and not getmetatable(value) and depth < 8 then
-      for i = 1, #value do add(name .. "." .. i, value, i, depth + 1) end
-    end
-  end
-  for _, key in ipairs(order_of[self]) do
-    if key ~= "training" then add(tostring(key), self, key, 0) end
-  end
-  return list
-end
-
--- Calls visit(name, value, holder, key) for every tensor and module below, parents first.
-local function walk(self, prefix, visit)
-  for _, field in ipairs(fields(self)) do
-    local name, value = prefix .. field[1], field[2]
-    visit(name, value, field[3], field[4])
-    if is_module(value) then walk(value, name .. ".", visit) end
-  end
 end
 
 -- An iterator over {name, value} pairs; with `shared` false each value comes once.
@@ -77,7 +51,7 @@ end
 
 local function collect(self, accept, keep_shared)
   local list, seen = {}, {}
-  walk(self, "", function(name, value)
+  fields.walk(self, function(name, value)
     if accept(value) and (keep_shared or not seen[value]) then
       seen[value] = true
       list[#list + 1] = { name, value }
@@ -103,8 +77,8 @@ local function call(self, ...)
   return leave(core.module(), self:forward(...))
 end
 
-local function accept_parameter(v) return is_parameter[v] end
-local function accept_buffer(v) return core.is_tensor(v) and not is_parameter[v] end
+local accept_parameter = fields.is_parameter
+local function accept_buffer(v) return core.is_tensor(v) and not fields.is_parameter(v) end
 
 -- The parameters, as the user lists them: an optimizer calls its state after these names.
 local function named_parameters(self)
@@ -145,17 +119,24 @@ end)
 method("children", { doc = "The modules held directly, as a list.", returns = "list of modules" },
   function(self)
     local list = {}
-    for _, field in ipairs(fields(self)) do
+    for _, field in ipairs(fields.list(self)) do
       if is_module(field[2]) then list[#list + 1] = field[2] end
     end
     return list
   end)
-method("apply", { doc = "Calls fn(module) for every module below and then itself.",
-  args = { { "fn", "function", "gets a module" } }, returns = "the module" }, function(self, fn)
-  for _, child in ipairs(self:children()) do child:apply(fn) end
+local function apply(self, fn, name, above)
+  fields.enter(above, self, name)
+  for _, field in ipairs(fields.list(self)) do
+    if is_module(field[2]) then apply(field[2], fn, field[1], above) end
+  end
+  above[self] = nil
   fn(self)
   return self
-end)
+end
+
+method("apply", { doc = "Calls fn(module) for every module below and then itself.",
+  args = { { "fn", "function", "gets a module" } }, returns = "the module" },
+  function(self, fn) return apply(self, fn, "", {}) end)
 method("train", { doc = "Sets training mode (dropout, batch statistics), below too.",
   args = { { "on", "boolean?", "default true" } }, returns = "the module" }, function(self, on)
   return self:apply(function(m) m.training = on ~= false end)
@@ -173,50 +154,48 @@ method("to", { doc = "Casts parameters and buffers of float type to a dtype.",
   errors = "another dtype" },
   function(self, dtype)
     local cast = {}
-    walk(self, "", function(_, value, holder, key)
+    fields.walk(self, function(_, value, holder, key)
       local is_float = core.is_tensor(value) and value:is_floating_point()
       if not is_float or value.dtype == dtype then return end
-      local new = cast[value] or value:to(dtype):realize()
+      local new = cast[value] or value:detach():to(dtype):realize()
       if not new:is_floating_point() then
         core.raise("SGL_EDTYPE", ("to: a module's tensors stay floats, got '%s'"):format(dtype),
           "f32, f64, f16 or bf16")
       end
-      cast[value], is_parameter[new] = new, is_parameter[value]
+      cast[value] = new
+      fields.mark(new, fields.is_parameter(value))
       holder[key] = new
     end)
     return self
   end)
 
 method("state_dict", { doc = "Parameters and buffers by name. The list part of the table holds "
-  .. "the names in order; values are the tensors themselves, not copies.",
-  returns = "table: name -> tensor, and names from 1" }, function(self)
-  local dict = {}
-  for _, item in ipairs(collect(self, core.is_tensor, true)) do
-    dict[#dict + 1] = item[1]
-    dict[item[1]] = item[2]
-  end
-  return dict
-end)
+  .. "the names in order; values are the tensors themselves, not copies. With PyTorch's names, "
+  .. "what is one tensor there is joined.",
+  opts = { { "names", "string", nil, "'pytorch': names and layouts that load there" } },
+  returns = "table: name -> tensor, and names from 1" },
+  function(self, o) return state.state_dict(self, o.names) end)
 
 method("load_state_dict", {
   doc = "Copies values by name into parameters and buffers.",
   args = { { "dict", "table", "name -> tensor, as state_dict or sgl.load gives" } },
   opts = { { "strict", "boolean", true, "names must be the same on both sides" },
-           { "from", "string", nil, "'pytorch': lists in the names count from 0" } },
+           { "from", "string", nil, "'pytorch': names and layouts of a file saved there; 'sgl': "
+             .. "those of this library, whatever they look like" } },
   returns = "the module; names that were missing and that were unexpected, as lists",
   errors = "a missing or unexpected name (strict), a shape or dtype that differs",
-}, function(self, dict, o)
-  return self, names.load(self:state_dict(), dict, o.strict, o.from, api.describe)
-end)
+}, function(self, dict, o) return self, state.load(self, dict, o) end)
 
-local function describe(self, indent)
+local function describe(self, indent, name, above)
   local lines = {}
-  for _, field in ipairs(fields(self)) do
+  fields.enter(above, self, name)
+  for _, field in ipairs(fields.list(self)) do
     if is_module(field[2]) then
       lines[#lines + 1] = ("%s  (%s): %s"):format(indent, field[1],
-        describe(field[2], indent .. "  "))
+        describe(field[2], indent .. "  ", field[1], above))
     end
   end
+  above[self] = nil
   local head = "nn." .. facts_of[self].class .. facts_of[self].call
   if #lines == 0 then return head end
   return head .. " {\n" .. table.concat(lines, "\n") .. "\n" .. indent .. "}"
@@ -252,7 +231,7 @@ local function call_text(row, ...)
   return #words > 0 and "(" .. table.concat(words, ", ") .. ")" or ""
 end
 
-local function module_text(self) return describe(self, "") end
+local function module_text(self) return describe(self, "", "", {}) end
 
 -- A class: a table of methods that is called to make an object. `row` documents it; user classes
 -- have none and take their arguments as they come.
@@ -265,7 +244,7 @@ local function new_class(name, constructor, row)
   local inherit = { __index = class }
   local function build(...)
     local self = versioned.new(setmetatable({}, inherit), meta)
-    order_of[self] = {}
+    fields.open(self)
     names.holder(self, "module", entries, versioned.fields(self))
     local file, line = core.position()
     facts_of[self] = { class = name, file = file, line = line,
@@ -299,7 +278,8 @@ api.fn(M, "module", {
 }, function(name, constructor) return new_class(name, constructor) end)
 
 api.fn(M, "parameter", {
-  doc = "Marks a tensor as trainable: a module that holds it lists it among its parameters.",
+  doc = "Marks a tensor as trainable: a module that holds it lists it among its parameters. "
+    .. "What it was computed from gets no gradient through it.",
   args = { { "value", "tensor", "of a float dtype" } },
   returns = "tensor, the same",
   errors = "an integer tensor",
@@ -309,8 +289,8 @@ api.fn(M, "parameter", {
       api.describe(value)),
       "convert it with :float(), or register it as a buffer by plain assignment")
   end
-  is_parameter[value] = true
-  return value
+  fields.mark(value, true)
+  return core.derived(value) and value:assign(value) or value
 end)
 
 -- A documented class of this library.
@@ -344,5 +324,5 @@ end
 return {
   M = M, Module = Module, class = class, is_module = is_module, made_at = made_at,
   need_tensor = need_tensor, need_sequence = need_sequence,
-  is_parameter = function(t) return is_parameter[t] == true end,
+  is_parameter = fields.is_parameter,
 }

@@ -186,6 +186,24 @@ method("step", {
   end
 end)
 
+-- Raises where a step would train nothing: the loss reaches none of the parameters, or misses one
+-- whose place in its module went to another. `missed` has the numbers of those it does not reach.
+local function check_reached(self, missed)
+  local name = "optim." .. self.rule.name .. ":minimize"
+  for _, i in ipairs(missed) do
+    local at = names.replaced(self.params[i])
+    if at then
+      core.raise("SGL_EARG", ("%s: parameter %d is no longer in the model: another took its place, "
+        .. "%s"):format(name, i, at), "make the optimizer after that, from model:parameters()")
+    end
+  end
+  if #missed == #self.params then
+    core.raise("SGL_EARG", ("%s: the loss reaches none of the %d parameters, nothing would be "
+      .. "trained"):format(name, #missed), "it must be computed from them; item, detach, argmax, "
+      .. "comparisons and integers end the way back")
+  end
+end
+
 method("minimize", {
   doc = "Gradient of the loss, clipping, and a step.",
   args = { { "loss", "tensor", "f32[]" } },
@@ -193,9 +211,10 @@ method("minimize", {
            { "clip_value", "number?", nil, "largest absolute value of an element", within = RATE },
            LR },
   returns = "tensor f32[], the norm before clipping, or nil without clip_norm",
-  errors = "a loss that is not a 0-d float",
+  errors = "a loss that is not a 0-d float; one that reaches no parameter",
 }, function(self, loss, o)
-  local grads = core.grad(loss, self.params)
+  local grads, missed = core.grad(loss, self.params)
+  check_reached(self, missed)
   local norm = o.clip_norm and M.clip_norm(grads, o.clip_norm)
   if o.clip_value then M.clip_value(grads, o.clip_value) end
   self:step(grads, { lr = o.lr })

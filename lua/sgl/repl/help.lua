@@ -38,7 +38,7 @@ local RANGES = {
   integer = function(knob) return ("%d to %d"):format(knob.low, knob.high) end,
   choice = function(knob) return "one of: " .. knob.values end,
   set = function(knob) return "all, none, or some of: " .. knob.values end,
-  text = function() return "a text" end,
+  path = function() return "a path" end,
 }
 
 local function describe_knob(knob, out)

@@ -132,6 +132,8 @@ local function set_rows(t, at, v)
   t:__put(reshape(last:gt(0), ones):where(v, t))
 end
 
+core.Tensor.__unheld = core.unheld          -- asked by t[key] = v and t:assign(v)
+
 function core.Tensor.__setitem(t, key, v)
   if type(v) == "number" or type(v) == "boolean" or core.weak(v) then
     v = core.full({}, v, t.dtype)

@@ -106,7 +106,7 @@ end
 local function wrong_type(full, kind, row, spec, value, item)
   core.raise("SGL_EARG", ("%s: %s '%s' must be %s, got %s%s"):format(
     full, kind, row[1], type_words(spec.names), api.describe(value),
-    item and (" (number %d of them)"):format(item) or ""), row.usage)
+    item and item > 1 and (" (number %d of them)"):format(item) or ""), row.usage)
 end
 
 local function range_words(range, value)

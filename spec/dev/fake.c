@@ -224,7 +224,7 @@ static int run_step(FakeOp *op)
     for (int k = 0; kern_step_use(s, k, &use); k++)
         if (use.buffer >= 0) open_block(op->buffers[use.buffer]);
     int code = CPU_BACKEND.run(st->device, st->cpu, &op->r, op->step);
-    if (code < 0) dev_blame(st->device->cx, s->node, NULL);
+    if (code < 0) dev_blame(st->device->cx, s->node);
     return code;
 }
 

@@ -44,7 +44,8 @@ static size_t character(const unsigned char *at, size_t left)
     static const struct {
         unsigned char mask, lead;
         uint32_t least;
-    } FORMS[] = {{0x80, 0x00, 0x20}, {0xE0, 0xC0, 0xA0}, {0xF0, 0xE0, 0x800}, {0xF8, 0xF0, 0x10000}};
+    } FORMS[] = {
+        {0x80, 0x00, 0x20}, {0xE0, 0xC0, 0xA0}, {0xF0, 0xE0, 0x800}, {0xF8, 0xF0, 0x10000}};
     for (size_t i = 0; i < sizeof FORMS / sizeof *FORMS; i++) {
         if ((at[0] & FORMS[i].mask) != FORMS[i].lead) continue;
         uint32_t code = at[0] & (unsigned char)~FORMS[i].mask;
@@ -102,9 +103,9 @@ void base_message_clean(char *to, size_t cap, const char *text, size_t n)
 
 /* A conversion of a format: what stands between % and its letter, without the size of the type. */
 typedef struct Conversion {
-    char spec[24];   /* "%-9.2" */
-    int precision;   /* -1: none; with *, what the arguments say */
-    int longs;       /* number of l, 9 for z */
+    char spec[24]; /* "%-9.2" */
+    int precision; /* -1: none; with *, what the arguments say */
+    int longs;     /* number of l, 9 for z */
     char letter;
 } Conversion;
 

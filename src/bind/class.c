@@ -64,7 +64,7 @@ bool bind_is_class(lua_State *L, int meta)
 
 void bind_open_functions(lua_State *L)
 {
-    static const luaL_Reg *const LISTS[] = {BIND_ERROR, BIND_ARGS, BIND_FIELDS, BIND_EVENTS,
-                                            BIND_LIFECYCLE};
+    static const luaL_Reg *const LISTS[] = {BIND_ERROR,  BIND_EXPLAIN, BIND_ARGS,
+                                            BIND_FIELDS, BIND_EVENTS,  BIND_LIFECYCLE};
     bind_functions(L, LISTS, sizeof LISTS / sizeof *LISTS);
 }

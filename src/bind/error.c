@@ -29,14 +29,14 @@ static SrcPos position(lua_State *L, const Host *h, lua_Debug *ar, bool *lost)
         SrcPos tail;
         lua_getinfo(L, "Slt", ar);
         if (ar->currentline > 0 && strncmp(ar->source, "=sgl/", 5) != 0)
-            return (SrcPos){bind_plain_name(ar->short_src), ar->currentline};
+            return (SrcPos){bind_plain_name(ar->short_src), ar->currentline, NULL};
         if (lookout && lookout->tail(h, ar, &tail)) {
             *lost = false;
             return tail;
         }
         *lost = ar->istailcall;
     }
-    return (SrcPos){NULL, 0};
+    return (SrcPos){NULL, 0, NULL};
 }
 
 SrcPos bind_position(lua_State *L, lua_Debug *ar)
@@ -45,12 +45,12 @@ SrcPos bind_position(lua_State *L, lua_Debug *ar)
     return position(L, bind_peek(L), ar, &lost);
 }
 
-Src bind_src(lua_State *L, Host *h)
+Src bind_src(lua_State *L, Host *h, const char *in)
 {
     lua_Debug ar;
     bool lost;
     SrcPos at = position(L, h, &ar, &lost);
-    return at.file ? base_src(h->cx, at.file, at.line) : 0;
+    return at.file ? base_src(h->cx, at.file, at.line, in) : 0;
 }
 
 void bind_raising(lua_State *L, Host *h, int code)
@@ -124,6 +124,7 @@ int bind_fail(lua_State *L, const Err *e)
 {
     lua_pushnil(L);
     lua_pushstring(L, *e->text ? e->text : base_err_sentence(e->code));
+    bind_failed(L);
     lua_pushstring(L, base_err_name(e->code));
     return 3;
 }
@@ -177,7 +178,7 @@ static int error_raise(lua_State *L)
 {
     int code = code_of(L, 1);
     const char *hint = luaL_optstring(L, 3, NULL);
-    SrcPos at = {luaL_optstring(L, 4, NULL), (int)luaL_optinteger(L, 5, 0)};
+    SrcPos at = {luaL_optstring(L, 4, NULL), (int)luaL_optinteger(L, 5, 0), NULL};
     push_clean(L, 2);
     return at.file ? raise_at(L, code, hint, at) : raise_top(L, code, hint);
 }
@@ -188,6 +189,7 @@ static int error_fail(lua_State *L)
     code_of(L, 1);
     lua_pushnil(L);
     push_clean(L, 2);
+    bind_failed(L);
     lua_pushvalue(L, 1);
     return 3;
 }
@@ -238,11 +240,8 @@ static const luaL_Reg META[] = {
 };
 
 const luaL_Reg BIND_ERROR[] = {
-    {"raise", error_raise},
-    {"fail", error_fail},
-    {"position", error_position},
-    {"quote", error_quote},
-    {NULL, NULL},
+    {"raise", error_raise}, {"fail", error_fail}, {"position", error_position},
+    {"quote", error_quote}, {NULL, NULL},
 };
 
 void bind_open_error(lua_State *L)

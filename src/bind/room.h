@@ -10,6 +10,9 @@ void bind_open_error(lua_State *L); /* the class of error objects; the host is o
 /* class.c: how the object's class calls it; NULL: by its name. May push. */
 const char *bind_class_word(lua_State *L, int arg);
 
+/* explain.c: notes the failure whose text is on the top, before nil is returned for it. */
+void bind_failed(lua_State *L);
+
 /* An event that waits to be told. */
 typedef struct Queued {
     int table; /* the reporter's own table in the registry, or LUA_NOREF */
@@ -33,5 +36,5 @@ void bind_events_push(lua_State *L, const ObsEvent *e, int table);
 extern const char BIND_LISTENER; /* its address is the key of the listener in the registry */
 
 /* What a file adds to sgl.core. */
-extern const luaL_Reg BIND_ERROR[], BIND_ARGS[], BIND_FIELDS[], BIND_EVENTS[], BIND_LIFECYCLE[];
+extern const luaL_Reg BIND_ERROR[], BIND_EXPLAIN[], BIND_ARGS[], BIND_FIELDS[], BIND_EVENTS[], BIND_LIFECYCLE[];
 #endif

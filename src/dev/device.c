@@ -103,12 +103,12 @@ void dev_drain(Device *d)
     }
 }
 
-void dev_blame(Ctx *cx, const Node *n, const char *in)
+void dev_blame(Ctx *cx, const Node *n)
 {
     SrcPos pos = base_src_pos(cx, n ? n->src : 0);
     size_t used = strlen(cx->err.text);
     if (pos.line <= 0 || cx->err.placed) return;
     cx->err.placed = true;
     snprintf(cx->err.text + used, sizeof cx->err.text - used, " (%s:%d%s%s)", pos.file, pos.line,
-             in ? ", in " : "", in ? in : "");
+             pos.in ? ", in " : "", pos.in ? pos.in : "");
 }

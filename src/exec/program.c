@@ -460,7 +460,7 @@ int exec_interrupted(Ctx *cx, const Node *n)
     if (!cx->interrupted) return SGL_OK;
     cx->interrupted = 0;
     base_fail(cx, SGL_EINTR, "interrupted at %s", n ? ir_op(n)->name : "a copy");
-    dev_blame(cx, n, NULL);
+    dev_blame(cx, n);
     return SGL_EINTR;
 }
 
@@ -486,15 +486,6 @@ static int give_wait(Program *p, const Step *step)
     return p->device->backend->wait(p->device, step->stream, step->event);
 }
 
-/* What the user calls the function that the node is part of: "cross_entropy"; NULL: no composite. */
-static const char *composite_of(const Program *p, const Node *n)
-{
-    const Graph *g = exec_program_graph(p);
-    return n && n->composite && n->composite < (uint32_t)g->composites.n
-               ? g->composites.at[n->composite].name
-               : NULL;
-}
-
 /* An error inside a block has its position already. */
 static int give_step(const Watched *w, int i)
 {
@@ -508,7 +499,7 @@ static int give_step(const Watched *w, int i)
     if (exec_interrupted(p->cx, step->node) < 0) return SGL_EINTR;
     int code = OWN[step->kind] ? OWN[step->kind](p, step)
                                : p->device->backend->run(p->device, p->state, &w->run, i);
-    if (code < 0) dev_blame(p->cx, step->node, composite_of(p, step->node));
+    if (code < 0) dev_blame(p->cx, step->node);
     return code;
 }
 

@@ -295,7 +295,8 @@ void tensor_class(lua_State *L, Host *h)
     int meta = lua_gettop(L);
     static const ClassKind KIND = {kind_of};
     bind_class_kind(L, &KIND);
-    lua_pushliteral(L, "tensor (t:item() is its value)"); /* what Lua's own functions say they got */
+    lua_pushliteral(L,
+                    "tensor (t:item() is its value)"); /* what Lua's own functions say they got */
     lua_setfield(L, meta, "__name");
     room_of(h)->meta = lua_topointer(L, meta);
     lua_pushvalue(L, meta);

@@ -19,17 +19,12 @@ local M = api.module("nn", "Modules, layers, losses and initialisers")
 local Module = api.class(M, "Module", { doc = "Base of every layer and model; nn.module makes "
   .. "classes of it." })
 
-<<<<<<< HEAD
 -- A field that a module has not is nil, but for names of PyTorch that mean something else here.
 setmetatable(Module, { __index = function(_, key)
   local hint = pytorch.hint(api.root, "module", key)
   if hint then core.raise("SGL_EARG", "modules have no method " .. core.quote(key), hint) end
 end })
 
-local is_parameter = setmetatable({}, { __mode = "k" })   -- tensor -> true
-local order_of = setmetatable({}, { __mode = "k" })       -- module -> list of field names
-=======
->>>>>>> main
 local facts_of = setmetatable({}, { __mode = "k" })       -- module -> {class, file, line, name}
 
 local is_module = fields.is_module

@@ -28,6 +28,8 @@ local sgl = { Tensor = Tensor }
 ---@field threads integer threads of the CPU backend; 0: as many as the process may use
 ---@field backend "cpu"|"null" where programs run; null checks and counts but computes nothing
 ---@field debug integer prints one stage more with each step: 1 times, 2 captured graph, 3 simplified, 4 fused, 5 plan, 6 kernels, 7 every step
+---@field exact integer blocks of the sums that ranks share: the same bits on 1 rank and on as many as there are blocks, a power of 2; 0: off
+---@field exact_over "data"|"all" which sums get blocks in exact mode: those over samples and norms, or all
 ---@field verify integer check the graph after every pass
 ---@field fuse integer group nodes into kernels; 0: one kernel for each node
 ---@field cache_size_limit integer bytes of programs kept in memory, and as many on disk; the least recently used go first
@@ -1440,7 +1442,7 @@ function sgl.coverage(fn) end
 ---@operator call(...): any
 sgl.Compiled = {}
 
----The graph of the program that ran last, or its text after a stage: 'fused', 'plan', 'kernels', or 'c': a C file that computes the same.
+---The graph of the program that ran last, or 'part': what this rank computes of it, on one rank in exact mode too; or its text after a stage: 'fused', 'plan', 'kernels', or 'c': a C file that computes the same.
 ---@param stage? string default 'captured': a Graph
 ---@return sgl.Graph|string # Graph or string
 function sgl.Compiled:graph(stage) end
@@ -1577,6 +1579,17 @@ function sgl.print(...) end
 ---@param message? string default 'assertion failed'
 ---@return any # the condition
 function sgl.assert(cond, message) end
+
+---Calls an op that a library in C has registered, by its name: on tensors, and with a table of its attributes behind them. docs/custom-ops.md shows how one is written.
+---@param name string such as "mylib.scale_rows"
+---@param ... sgl.Tensor|table the inputs, then the attributes
+---@return any # the results, one after the other
+function sgl.custom(name, ...) end
+
+---Registers the ops of a shared object that exports them by SGL_OPS of sgl.h.
+---@param path string of the file, such as "./mylib.so"
+---@return any # how many ops it brings
+function sgl.load_ops(path) end
 
 ---A captured graph. tostring shows it; g:text() is the form that can be read back.
 ---@class sgl.Graph
@@ -2812,6 +2825,18 @@ function sgl.data.iterator(fn) end
 ---@param o? sgl.data.Stream.batches.Options
 ---@return fun(...): any # iterator
 function sgl.data.Stream:batches(n, o) end
+
+---The ranks of a job: dist.rank, from 0, dist.size, how many there are, and dist.local_rank, the number among those of this machine.
+---@class sgl.dist
+sgl.dist = {}
+
+---@class sgl.dist.exact.Options
+---@field shards? integer blocks, a power of 2; 0 turns it off (default 8)
+---@field over? string data: sums over samples, norms; all: all float sums (default "data")
+
+---Exact mode: sums that ranks share are cut into `shards` blocks with a fixed order, so that steps have the same bits on 1, 2, 4 … `shards` ranks. Say it before the first step; --exact 8 on the command line is the same.
+---@param o? sgl.dist.exact.Options
+function sgl.dist.exact(o) end
 
 sgl.nn.relu = sgl.nn.functional.relu
 sgl.nn.tanh = sgl.nn.functional.tanh

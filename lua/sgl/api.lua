@@ -115,7 +115,8 @@ local function range_words(range, value)
   return ("in [%g, %g)"):format(range[1], range[2])
 end
 
--- A number of a captured step: the value, or nil. Its range is checked at each run.
+-- A number of a captured step: itself, its range checked at each run; where Lua has to look at it,
+-- its value, to which the step is held; or nil.
 local function accept_weak(full, kind, row, spec, value)
   local can = {}
   for _, name in ipairs(spec.names) do can[name] = true end
@@ -128,7 +129,7 @@ local function accept_weak(full, kind, row, spec, value)
     return value
   end
   if can.number or can.integer then
-    core.number_refuse(value, ("%s ('%s')"):format(full, row[1]))
+    return accept(spec, core.number_settle(value, ("%s ('%s')"):format(full, row[1])))
   end
   return nil
 end

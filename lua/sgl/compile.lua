@@ -176,20 +176,22 @@ local function latest(self, what)
   return entry
 end
 
-local STAGES = { "captured", "fused", "plan", "kernels", "c" }
+local STAGES = { "captured", "part", "fused", "plan", "kernels", "c" }
 
 api.class(api.root, "Compiled", {
   doc = "What sgl.compile returns. Calling it runs the program for the arguments' signature.",
 }, Compiled)
 
 api.method(Compiled, "graph", {
-  doc = "The graph of the program that ran last, or its text after a stage: 'fused', 'plan', "
-    .. "'kernels', or 'c': a C file that computes the same.",
+  doc = "The graph of the program that ran last, or 'part': what this rank computes of it, on one "
+    .. "rank in exact mode too; or its text after a stage: 'fused', 'plan', 'kernels', or 'c': a "
+    .. "C file that computes the same.",
   args = { { "stage", "string?", "default 'captured': a Graph" } }, returns = "Graph or string",
   errors = "no call yet; an unknown stage",
 }, function(self, stage)
   local program = latest(self, "graph").program
   if stage == nil or stage == "captured" then return program:graph() end
+  if stage == "part" then return program:graph(true) end
   for _, known in ipairs(STAGES) do
     if stage == known then return program:print(stage) end
   end

@@ -1,8 +1,8 @@
 -- init.lua: what `require "sgl"` returns.
 --
 -- In:    the C module sgl.core and the files beside this one.
--- Out:   one table: every function on tensors, gradients, compile, settings; the rooms nn, optim
---        and data are loaded when they are first named.
+-- Out:   one table: every function on tensors, gradients, compile, settings; the rooms nn, optim,
+--        data and dist are loaded when they are first named.
 -- Holds: an unknown name raises with the nearest known one, so a typo is found where it stands.
 local core = require "sgl.core"
 local api = require "sgl.api"
@@ -14,6 +14,7 @@ require "sgl.events"
 require "sgl.cache"
 require "sgl.control"
 require "sgl.effect"
+require "sgl.custom"
 require "sgl.graph"
 require "sgl.save"
 require "sgl.native"
@@ -75,7 +76,8 @@ api.fn(root, "grad", {
   return (core.grad(loss, wrt))
 end)
 
-local ROOMS = { nn = "sgl.nn", optim = "sgl.optim", data = "sgl.data" }
+local ROOMS = { nn = "sgl.nn", optim = "sgl.optim", data = "sgl.data",
+                dist = "sgl.dist" }
 api.rooms = ROOMS
 
 return setmetatable(root, {

@@ -153,8 +153,8 @@ describe("numbers of a step", function()
   end)
 end)
 
--- A literal and what Lua makes of the argument, or an error of Lua.
-describe("a step that looks at a number breaks", function()
+-- What Lua makes of the argument, or an error of Lua.
+describe("a step that looks at a number", function()
   local t = { 5, 6, 7 }
   local LOOKS = {
     function(k) return k < 3 and 1 or 2 end, function(k) return 3 <= k and 1 or 2 end,
@@ -178,19 +178,80 @@ describe("a step that looks at a number breaks", function()
     function(k) return sgl.arange(6)[k] end, function(k) return sgl.arange(6)[{ { k, 4 } }] end,
     function(k) return sgl.zeros(k, 2) end, function(k) return sgl.zeros({ k, 2 }) end,
     function(k) return sgl.arange(k) end, function(k) return sgl.arange(6):reshape(k, 2) end,
-    function(k) return sgl.tensor { k, 1 } end, function(k) return sgl.tensor { { 1 }, { k } } end,
     function(k) return sgl.ones(2, 2, 2):sum(k) end, function(k) return sgl.eye(k) end,
+    function(k) return math.min(1, k / 4) end, function(k) return k % 2 == 0 and k or -k end,
+    function(k) return (k * 3 - 1) // 2 > k ^ 2 / 2 and 1 or 2 end,
+    function(k) local s = 0 while k > 1 do s, k = s + k, k - 1 end return s end,
+    function(k) local l = { k, 2, k - 2 } table.sort(l) return l[1], l[2], l[3] end,
+    function(k) local l = { 1, 2, 3 } table.insert(l, k, 9) return table.concat(l, " ") end,
+    function(k) return table.concat({ k, k + 0.5 }, " ") end,
+    function(k) return math.ult(k, 2) and 1 or 2 end, function(k) return k ~= k and 1 or 2 end,
+    function(k) return (("x"):gsub("x", function() return tostring(k) end)) end,
   }
+  local function outcome(fn, ...)
+    local results = table.pack(pcall(fn, ...))
+    return results[1] and text(table.unpack(results, 2, results.n)) or "an error"
+  end
   for _, fn in ipairs(LOOKS) do
     local line = debug.getinfo(fn, "S").linedefined
-    it(("or is right (line %d)"):format(line), function()
-      local e = support.error_of(sgl.compile(fn), 3)
-      assert.is_truthy(e.reason == "B-NUMBER" or e.reason == "B-KEY", tostring(e))
-      assert.are.equal(line, e.line, tostring(e))
-      local step = sgl.compile(fn, { fullgraph = false })
-      assert.are.equal(text(fn(3)), text(step(3)))
+    it(("is held to what it sees (line %d)"):format(line), function()
+      for _, whole in ipairs { true, false } do
+        local step = sgl.compile(fn, { fullgraph = whole })
+        for _, k in ipairs { 3, 2, 1, 3, 3.0, 2.5, 2, 4 } do
+          assert.are.equal(outcome(fn, k), outcome(step, k), "for " .. k)
+        end
+        assert.is_true(#step:programs() <= 6)
+        assert.are.same({}, sgl.coverage(step).breaks)
+      end
     end)
   end
+
+  it("is captured once for each way in which a comparison comes out", function()
+    local step = sgl.compile(function(x, epoch)
+      if epoch > 3 then return x * epoch end
+      return epoch % 2 == 0 and x or -x
+    end)
+    for epoch = 1, 20 do
+      local want = epoch > 3 and epoch or epoch % 2 == 0 and 1 or -1
+      assert.are.same({ want + 0.0 }, step(sgl.ones(1), epoch):tolist())
+    end
+    assert.are.equal(3, #step:programs())
+    assert.matches("^the comparison by '==' at .*numbers_spec.lua:%d+, of a number among the "
+      .. "arguments, comes out otherwise$", step:programs()[2].reason)
+  end)
+
+  it("is held to eight values; others break, or run as Lua", function()
+    local cache = {}
+    for i = 1, 20 do cache[i] = sgl.ones(1) * i end
+    local function fn(x, at) return x * cache[at] end
+    local step = sgl.compile(fn)
+    for _ = 1, 2 do
+      for i = 1, 8 do assert.are.same({ i + 0.0 }, step(sgl.ones(1), i):tolist()) end
+    end
+    assert.matches("a number for the key of a table at .* is no longer 1$",
+      step:programs()[2].reason)
+    local e = support.error_of(step, sgl.ones(1), 9)
+    assert.are.equal("B-NUMBER", e.reason)
+    assert.are.equal(debug.getinfo(fn, "S").linedefined, e.line)
+    assert.are.same({ 2.0 }, step(sgl.ones(1), 2):tolist())
+    step = sgl.compile(fn, { fullgraph = false })
+    for i = 1, 20 do assert.are.same({ i + 0.0 }, step(sgl.ones(1), i):tolist()) end
+    assert.are.equal(9, #step:programs())
+  end)
+
+  it("breaks where its values are none of the arguments' alone", function()
+    for _, fn in pairs {
+      function(k) return sgl.tensor { k, 1 } end,
+      function(k)
+        return (sgl.scan(function(c, v)
+          return c + (k > 2 and v or -v), v
+        end, 0.0, sgl.ones(2)))
+      end,
+    } do
+      local step = sgl.compile(fn, { fullgraph = false })
+      for _, k in ipairs { 3, 2, 1 } do assert.are.equal(text(fn(k)), text(step(k))) end
+    end
+  end)
 
   local ERRORS = {
     function(k) return k:exp() end, function(k) return k.shape end, function(k) return k[1] end,
@@ -207,13 +268,13 @@ describe("a step that looks at a number breaks", function()
   }
   for _, fn in ipairs(ERRORS) do
     local line = debug.getinfo(fn, "S").linedefined
-    it(("where Lua raises an error (line %d)"):format(line), function()
+    it(("raises where Lua does (line %d)"):format(line), function()
       assert.is_false((pcall(fn, 3)))
       assert.is_false((pcall(sgl.compile(fn), 3)))
     end)
   end
 
-  it("or is right where Lua asks an object or a text beside it", function()
+  it("is right where Lua asks an object or a text beside it", function()
     local mark
     mark = setmetatable({}, { __idiv = function() return 5 end,
       __add = function(a, b) return (a == mark and b or a) * 2 end })
@@ -222,7 +283,7 @@ describe("a step that looks at a number breaks", function()
     for i = 1, #want do assert.are.equal(text(want[i]), text(got[i])) end
   end)
 
-  it("or is right where any number is true", function()
+  it("is right where any number is true", function()
     local function fn(k)
       local n = k * 0
       if not n then return 1 end
@@ -232,7 +293,7 @@ describe("a step that looks at a number breaks", function()
     assert.are.equal(text(fn(3)), text(sgl.compile(fn)(3)))
   end)
 
-  it("or is right where no number is the same", function()
+  it("is right where no number is the same", function()
     local t, other = {}, nil
     local function fn(k)
       local n, list = k * 2, {}
@@ -244,7 +305,7 @@ describe("a step that looks at a number breaks", function()
     assert.are.same({ fn(3) }, { sgl.compile(fn)(3) })
   end)
 
-  it("or is right where it does not", function()
+  it("is right where it does not", function()
     local function fn(k)
       local list = {}
       if k then list[#list + 1] = sgl.is_tensor(k) end

@@ -19,8 +19,7 @@ local WAYS = {
 -- Models that are not captured whole, with what they break by.
 local BREAKS = {
   gru_language = "B-WRITE", resnet = "B-WRITE", dcgan = "B-WRITE", stateful = "B-WRITE",
-  moco = "B-WRITE", deep_supervision = "B-COND", detection = "B-COND", flow = "B-COND",
-  accumulation = "B-COND", ppo = "B-COND",
+  moco = "B-WRITE",
 }
 
 -- What a value is made of, for comparison: { name, kind, text, tensor }.

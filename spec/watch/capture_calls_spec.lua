@@ -261,9 +261,6 @@ local BROKEN = {
   { "B-EQ", "an argument that is a tensor from outside", function()
     return function(x) return rawequal(x, w) and x * 2 or x end, w
   end },
-  { "B-NUMBER", "a number that is told from a tensor", function()
-    return function(n) return type(n) == "number" and w * 2 or w end, 1
-  end },
 }
 
 describe("a step breaks at", function()

@@ -20,7 +20,7 @@ typedef struct SrcPos {
     const char *in; /* the function of the library that the line calls, or NULL */
 } SrcPos;
 
-enum { CTX_OPS, CTX_OBS, CTX_DIMS, CTX_EXEC, CTX_HOST, CTX_SLOTS };
+enum { CTX_OPS, CTX_OBS, CTX_DIMS, CTX_COMM, CTX_EXEC, CTX_HOST, CTX_SLOTS };
 
 struct sgl_context {
     Err err;

@@ -13,6 +13,7 @@
 #include "bind/events.h"
 #include "ir/build.h"
 #include "ir/mark.h"
+#include "ir/solve.h"
 
 /* A hook of on_graph_capture may capture in turn: then the backend is capturing already. */
 static void capturing_begin(lua_State *L, Host *h, Capture *c)
@@ -49,7 +50,7 @@ static void take_example(lua_State *L, Host *h, Capture *c)
     }
     ir_dim_budget(h->cx, DIM_STEPS);
     c->assumed.nexample = ir_dim_symbol_count(h->cx);
-    c->assumed.example = capture_dim_solve(g, list);
+    c->assumed.example = ir_solve(g, list);
     lua_pop(L, 1);
     if (!c->assumed.example) bind_throw(L, h);
 }
@@ -66,6 +67,7 @@ enum {
     SETTLE,
     CALLED,
     BATCH,
+    HELD,
     GUARDS,
     CAPTURE,
     STATES
@@ -82,6 +84,14 @@ static int take_batch(lua_State *L, Capture *c, int i, const Node *n)
     return status;
 }
 
+/* The number on the top. */
+static void take_number(lua_State *L, CapturedArg *a)
+{
+    a->number = lua_isinteger(L, -1) ? INTEGER : FLOAT;
+    if (a->number == INTEGER) a->value.integer = lua_tointeger(L, -1);
+    else a->value.real = lua_tonumber(L, -1);
+}
+
 /* Pushes the stand-in for argument i of the list at 2; the list at `anchors` keeps it, so that
  * nothing made later has its address. */
 static void push_argument(lua_State *L, Host *h, Capture *c, int i, int anchors)
@@ -93,7 +103,7 @@ static void push_argument(lua_State *L, Host *h, Capture *c, int i, int anchors)
     else if (lua_type(L, -1) != LUA_TNUMBER)
         bind_raise(L, SGL_EARG, NULL, "capture: argument %d must be a tensor or a number, got %s",
                    i, bind_kind(L, -1));
-    else c->args[i - 1].number = lua_isinteger(L, -1) ? INTEGER : FLOAT;
+    else take_number(L, &c->args[i - 1]);
     take_sizes(L, DIMS, i, &s);
     const char *name = NULL;
     if (lua_istable(L, 3) && lua_rawgeti(L, 3, i) == LUA_TSTRING) name = lua_tostring(L, -1);
@@ -124,6 +134,25 @@ static void take_updates(lua_State *L, Host *h, Capture *c)
     for (int i = 0; i < c->nargs; i++)
         if (c->args[i].assigned && ir_output(c->trace.graph, c->args[i].tensor->node, NULL) < 0)
             bind_throw(L, h);
+}
+
+/* Whether the input is assigned becomes an output, one for all that have the same answer. */
+static void tell(lua_State *L, Capture *c, const Node *input, Node *set)
+{
+    Graph *g = c->trace.graph;
+    Told told = {.input = (int)ir_attr_int(input, 0), .output = g->outputs.n};
+    if (!set) return;
+    for (int i = 0; i < c->told.n; i++)
+        if (g->outputs.at[c->told.at[i].output].node == set) told.output = c->told.at[i].output;
+    if (told.output == g->outputs.n && ir_output(g, set, NULL) < 0) bind_throw(L, c->host);
+    if (!vec_push(&c->told, told)) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
+}
+
+static void take_told(lua_State *L, Capture *c)
+{
+    const Graph *g = c->trace.graph;
+    for (int i = 0; i < c->nargs; i++) tell(L, c, g->inputs.at[i].node, c->args[i].set);
+    for (int i = 0; i < c->states.n; i++) tell(L, c, c->states.at[i].input, c->states.at[i].set);
 }
 
 /* The list on the top of the stack becomes the outputs. */
@@ -245,22 +274,24 @@ static void record(lua_State *L, Host *h, Capture *c, Guards *g)
     name_states(L, h, c);
     take_outputs(L, h, c);
     take_updates(L, h, c);
+    take_told(L, c);
     advance_rng(L, h, c);
     if (c->effect && ir_effect(c->trace.graph, IR_HOST, c->effect) < 0) bind_throw(L, h);
 }
 
 /* core.capture(fn, args, names?, user_fn?, once?, note?, dims?, settle?, called?,
- * batch?) -> program, guards.
+ * batch?, held?) -> program, guards.
  * user_fn is what fn calls. With `once`, writes to what was there before are accepted; note(guards)
  * is called before fn, so that they are there when fn breaks. dims[i] are the sizes, some
  * symbolic, that argument i has inside. settle(result of fn) returns the list of outputs; without
  * it fn does. called(tensors from outside, calls of modules) returns the lists
  * of their names and paths.
- * batch[i] is the dim of argument i that counts samples. */
+ * batch[i] is the dim of argument i that counts samples. With `held`, a number among the arguments
+ * whose value is needed may be held to it. */
 static int capture(lua_State *L)
 {
     Host *h = bind_of(L);
-    lua_settop(L, BATCH);
+    lua_settop(L, HELD);
     SrcPos start = function_start(L, h, USER_FN);
     luaL_checktype(L, FN, LUA_TFUNCTION);
     int nargs = bind_check_list(L, ARGS, "capture: the arguments");
@@ -282,6 +313,7 @@ static int capture(lua_State *L)
     if (!c->args || !c->watch)
         return bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
     c->nargs = nargs;
+    c->held = lua_toboolean(L, HELD);
     c->start = start;
     capturing_begin(L, h, c);
     tensor_recorder_on(h, &c->recorder);

@@ -23,9 +23,6 @@ CacheEntry *capture_dynamic_entry(Host *h, Dynamic *d, Storage *const *in);
 int capture_dynamic_bind(Dynamic *d, Program *p);
 CacheEntry *capture_dynamic_latest(const Dynamic *d);      /* the one that ran last; NULL: none */
 const SizeValues *capture_dynamic_sizes(const Dynamic *d); /* those of the last inputs */
-/* Values of the symbols, by number (0: not among the inputs), from the sizes in `list`: one Shape
- * for each input. Scratch that the caller frees; NULL with the error set. */
-int64_t *capture_dim_solve(const Graph *g, const Shape *list);
 typedef struct DynamicInfo { int specialisations, bindings; double bind_seconds; } DynamicInfo;
 DynamicInfo capture_dynamic_info(const Dynamic *d);
 #endif

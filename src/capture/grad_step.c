@@ -182,20 +182,33 @@ static void history_free(Condition *c)
     base_mem_free(r);
 }
 
-static const ConditionOps CONDITION = {holds, put, history_free};
+static const ConditionOps CONDITION = {holds, put, history_free, false};
 
 /* ---- in a step */
 
-/* The number of the step's input that t stands for, unless the step gave it another value; -1:
- * none. */
+/* Did the blocks around give t another value for sure? */
+static bool is_replaced(const Capture *c, const Tensor *t)
+{
+    uint64_t place;
+    for (; c->outer; c = c->outer)
+        if (base_map_get(&c->state_of, (uintptr_t)t, &place) &&
+            c->states.at[place].now != c->states.at[place].input && !c->states.at[place].set)
+            return true;
+    return false;
+}
+
+/* The number of the step's input that t stands for, or may stand for, if what might have given it
+ * another value did not; -1: none. */
 static int input_of(const Host *h, const Capture *step, const Tensor *t)
 {
     uint64_t place;
+    Node *set;
     const Node *n = t->trace == &step->trace ? t->node : NULL;
-    if (!n && !tensor_recorder_holds(tensor_recorder(h), t) && !capture_changed(capture_on(h), t) &&
+    if (!n && !tensor_recorder_holds(tensor_recorder(h), t) && !is_replaced(capture_on(h), t) &&
         base_map_get(&step->state_of, (uintptr_t)t, &place))
-        n = step->states.at[place].input;
-    return n && n->op == OP_input ? (int)ir_attr_int(n, 0) : -1;
+        n = step->states.at[place].now;
+    while (n && n->op != OP_input) n = capture_maybe_before(step, n, &set);
+    return n ? (int)ir_attr_int(n, 0) : -1;
 }
 
 /* Marks the inputs of the step that the loss, a node of c, reads. false: that is not known yet. */
@@ -301,7 +314,7 @@ void capture_grad_step_end(lua_State *L, Host *h, Capture *step)
     Condition *c;
     for (int i = 0; (c = watch_guards_condition_at(step->guards, i)); i++) {
         History *r = (History *)c;
-        if (!r->in_block) continue;
+        if (c->ops != &CONDITION || !r->in_block) continue;
         uint8_t *roles = bind_scratch(L, (size_t)g->inputs.n, 1);
         for (int k = 0; k < r->list.n; k++) roles[r->list.at[k].number] = r->list.at[k].roles;
         mark_all(g, roles);

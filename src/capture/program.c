@@ -12,15 +12,18 @@
 #include "capture/room.h"
 #include "tensor/dim.h"
 #include "bind/events.h"
+#include "ir/solve.h"
 #include "tensor/graph.h"
 #include "tensor/number.h"
 #include "tensor/grad_flow.h"
+#include "shard/shard.h"
 
 typedef struct Prog {
     Owned owned;
     Cache *cache;      /* borrowed */
     CacheEntry *entry; /* NULL: closed, or symbolic sizes */
     Dynamic *dynamic;  /* with symbolic sizes; neither: closed */
+    Graph *whole;      /* what was captured, where the entry has one rank's part of it; else NULL */
     Program *program;  /* of the entry, or of the sizes that ran last; NULL: none did. The cache may
                           have freed it since prog_ready */
     int nargs, nin, nout;
@@ -31,7 +34,9 @@ typedef struct Prog {
     bool dropped;   /* closed by hand: its memory is wanted back now */
     bool running;   /* and perhaps printing, which is Lua code */
     bool *updated;  /* by argument: its new value is one of the last outputs */
-    int nupdated;
+    int nupdated, nresult; /* outputs: results, new values of arguments, what `told` has */
+    VEC(Told) told;
+    bool *kept;              /* by input, during a run: it had no new value */
     VEC(NumberCheck) checks; /* of numbers among the arguments */
     uint8_t *number;         /* by argument: INTEGER or FLOAT; NULL: it does not matter */
     Storage **slot;          /* by argument: where the run reads a number; NULL: there was none */
@@ -59,10 +64,13 @@ static void prog_end(Owned *o)
     release(p->out, p->nout);
     if (p->dynamic) capture_dynamic_free(p->dynamic, p->dropped);
     if (p->entry) exec_cache_release(p->cache, p->entry, p->dropped);
+    if (p->whole) ir_graph_free(p->whole);
     base_mem_free(p->state);
     base_mem_free(p->assigned);
     base_mem_free(p->updated);
     vec_free(&p->checks);
+    vec_free(&p->told);
+    base_mem_free(p->kept);
     base_mem_free(p->number);
     release(p->slot, p->nargs);
     base_mem_free(p->slot);
@@ -223,13 +231,12 @@ static Storage *number_storage(lua_State *L, Host *h, Prog *p, int i)
     return dev_storage_ref(p->slot[i]);
 }
 
-static int unshare(Host *h, Tensor *t)
+/* What the run writes to for t: its storage, or, where others have that too, a copy that t gets if
+ * the run comes to its end. A reference, or NULL with the error set. */
+static Storage *own_storage(Host *h, const Tensor *t)
 {
-    if (t->storage->refs == 1) return SGL_OK;
-    Storage *own = dev_storage_copy(h->cx, t->storage);
-    if (!own) return h->cx->err.code;
-    tensor_set(t, own);
-    return SGL_OK;
+    return t->storage->refs == 1 ? dev_storage_ref(t->storage)
+                                 : dev_storage_copy(h->cx, t->storage);
 }
 
 /* Arguments come before state, so that a tensor that is both is seen to be shared. */
@@ -245,11 +252,10 @@ static void fill_inputs(lua_State *L, Host *h, Prog *p, int args)
         }
         if (!p->in[i]) bind_throw(L, h);
     }
-    for (int i = p->nargs; i < p->nin; i++)
-        if (p->assigned[i] && p->state[i] && unshare(h, p->state[i]) < 0) bind_throw(L, h);
     for (int i = p->nargs; i < p->nin; i++) {
-        p->in[i] =
-            i == p->rng ? tensor_rng_next(h, p->draws) : dev_storage_ref(p->state[i]->storage);
+        if (i == p->rng) p->in[i] = tensor_rng_next(h, p->draws);
+        else if (p->assigned[i]) p->in[i] = own_storage(h, p->state[i]);
+        else p->in[i] = dev_storage_ref(p->state[i]->storage);
         if (!p->in[i]) bind_throw(L, h);
     }
     if (p->rng < 0) tensor_rng_skip(h, p->draws); /* of control nodes that draw nothing */
@@ -258,40 +264,53 @@ static void fill_inputs(lua_State *L, Host *h, Prog *p, int args)
 /* Tensors that were passed get the values that the step gave them. */
 static void update_arguments(lua_State *L, Host *h, Prog *p, int args)
 {
-    for (int i = 0, k = p->nout - p->nupdated; i < p->nargs; i++) {
+    for (int i = 0, k = p->nresult; i < p->nargs; i++) {
         if (!p->updated[i]) continue;
         lua_rawgeti(L, args, i + 1);
         Tensor *t = tensor_at(L, h, -1);
-        if (t) {
+        if (t && !p->kept[i]) {
             tensor_set(t, p->out[k]);
             p->out[k] = NULL;
         }
         k++;
         lua_pop(L, 1);
     }
-    release(p->out + p->nout - p->nupdated, p->nupdated);
+    release(p->out + p->nresult, p->nupdated);
 }
 
 /* Pushes the handles that get the outputs; returns how many. */
 static int push_results(lua_State *L, Host *h, Prog *p)
 {
-    int n = p->nout - p->nupdated;
+    int n = p->nresult;
     luaL_checkstack(L, n + LUA_MINSTACK, "results");
     for (int k = 0; k < n; k++) p->result[k] = tensor_new(L, h);
     return n;
 }
 
-/* All handles get what the run gave them. */
+/* Which inputs the run might have assigned and did not. */
+static void find_kept(lua_State *L, Host *h, Prog *p)
+{
+    for (int i = 0; i < p->told.n; i++) {
+        const uint8_t *set = tensor_host(L, h, p->out[p->told.at[i].output]);
+        p->kept[p->told.at[i].input] = !*set;
+    }
+    release(p->out + p->nresult + p->nupdated, p->nout - p->nresult - p->nupdated);
+}
+
+/* All handles get what the run gave them; one that it did not assign stays what it was. */
 static void take_outputs(lua_State *L, Host *h, Prog *p, int args)
 {
+    find_kept(L, h, p);
     update_arguments(L, h, p, args);
     for (int i = p->nargs; i < p->nin; i++)
-        if (p->assigned[i] && p->state[i]) tensor_renew(p->state[i]);
-    for (int k = 0; k < p->nout - p->nupdated; k++) {
+        if (p->assigned[i] && p->state[i] && !p->kept[i])
+            tensor_set(p->state[i], dev_storage_ref(p->in[i]));
+    release(p->in, p->nin);
+    for (int k = 0; k < p->nresult; k++) {
         tensor_set(p->result[k], p->out[k]);
         p->out[k] = NULL;
     }
-    tensor_flow_end(p->flow, p->origin, p->state, p->result);
+    tensor_flow_end(p->flow, p->origin, p->state, p->kept, p->result);
     tensor_origin_unref(p->origin);
     p->origin = NULL;
 }
@@ -307,7 +326,7 @@ static int run(lua_State *L, Host *h, Prog *p)
     if (status >= 0) status = exec_run(p->program, p->in, p->out);
     exec_cache_run_end(tensor_programs(h));
     p->running = false;
-    release(p->in, p->nin);
+    if (status < 0) release(p->in, p->nin);
     return status;
 }
 
@@ -354,14 +373,16 @@ static int prog_run(lua_State *L)
     return 1;
 }
 
-/* program:graph() -> what was captured */
+/* program:graph(part) -> what was captured, or with `part` this rank's part of it */
 static int prog_graph(lua_State *L)
 {
     Host *h = bind_of(L);
     Prog *p = prog_check(L);
+    bool part = lua_toboolean(L, 2);
     GraphBox *b = tensor_graph_new(L, h);
     const Graph *g = p->dynamic ? capture_dynamic_graph(p->dynamic) : exec_cache_graph(p->entry);
     while (p->dynamic && g->from) g = g->from;
+    if (p->whole && !part) g = p->whole;
     b->kernels = p->program ? exec_program_info(p->program)->kernels : -1;
     b->graph = tensor_copy_whole(g);
     return tensor_graph_made(L, h, b);
@@ -509,7 +530,7 @@ static int prog_sizes(lua_State *L)
     if (!p->dynamic) return bind_raise(L, SGL_ESTATE, NULL, "sizes: no size is symbolic");
     const Shape *list = input_shapes(L, h, p, 2);
     lua_createtable(L, n, 0);
-    int64_t *values = capture_dim_solve(capture_dynamic_graph(p->dynamic), list);
+    int64_t *values = ir_solve(capture_dynamic_graph(p->dynamic), list);
     if (!values) return bind_throw(L, h);
     for (int i = 1; i <= n; i++) {
         lua_rawgeti(L, 3, i);
@@ -582,12 +603,13 @@ static Prog *prog_new(lua_State *L, Host *h, const Capture *c)
     p->assigned = base_mem_zero(n, sizeof *p->assigned);
     p->wanted = base_mem_zero(n, sizeof *p->wanted);
     p->updated = base_mem_zero(n, sizeof *p->updated);
+    p->kept = base_mem_zero(n, sizeof *p->kept);
     p->in = base_mem_zero(n, sizeof *p->in);
     p->out = base_mem_zero(p->nout + 1, sizeof *p->out);
     p->result = base_mem_zero(p->nout + 1, sizeof *p->result);
     p->slot = base_mem_zero(n, sizeof *p->slot);
-    if (!p->slot || !p->state || !p->assigned || !p->updated || !p->wanted || !p->in || !p->out ||
-        !p->result)
+    if (!p->slot || !p->state || !p->assigned || !p->updated || !p->kept || !p->wanted || !p->in ||
+        !p->out || !p->result)
         bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
     return p;
 }
@@ -611,17 +633,27 @@ static CacheEntry *entry_of(Host *h, Graph *g)
     return e;
 }
 
+/* The graph that runs: on several ranks, or in exact mode, another than was captured. Takes g. */
+static Graph *part_of(Prog *p, Graph *g)
+{
+    ShardPlan plan;
+    if (!shard_plan_of(g->cx, &plan)) return g;
+    p->whole = g;
+    return shard_step(g, &plan);
+}
+
 /* What can reach the results, of the graph as it was captured. */
 static void take_flow(lua_State *L, Prog *p, const Graph *g)
 {
     Node **value = bind_scratch(L, (size_t)p->nin, sizeof *value);
-    int results = p->nout - p->nupdated;
+    bool *may_stay = bind_scratch(L, (size_t)p->nin, sizeof *may_stay);
+    for (int i = 0; i < p->told.n; i++) may_stay[p->told.at[i].input] = true;
     for (int i = 0; i < g->assigns.n; i++) value[g->assigns.at[i].input] = g->assigns.at[i].value;
-    for (int i = 0, k = results; i < p->nargs; i++)
+    for (int i = 0, k = p->nresult; i < p->nargs; i++)
         if (p->updated[i]) value[i] = g->outputs.at[k++].node;
-    p->flow = tensor_flow_new(g, results, value);
+    p->flow = tensor_flow_new(g, p->nresult, value, may_stay);
     if (!p->flow) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
-    lua_pop(L, 1);
+    lua_pop(L, 2);
 }
 
 int capture_program_push(lua_State *L, Host *h, Capture *c, int states)
@@ -636,6 +668,13 @@ int capture_program_push(lua_State *L, Host *h, Capture *c, int states)
     for (int i = 0; i < c->nargs; i++) {
         p->updated[i] = c->args[i].assigned;
         p->nupdated += c->args[i].assigned;
+    }
+    p->nresult = p->nout - p->nupdated;
+    for (int i = 0; i < c->told.n; i++) {
+        if (c->told.at[i].output < p->nresult + p->nupdated)
+            p->nresult = c->told.at[i].output - p->nupdated;
+        if (!vec_push(&p->told, c->told.at[i]))
+            bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
     }
     for (int i = 0; i < c->checks.n; i++)
         if (!vec_push(&p->checks, c->checks.at[i]))
@@ -655,6 +694,7 @@ int capture_program_push(lua_State *L, Host *h, Capture *c, int states)
         p->dynamic = capture_dynamic_new(h, g, &c->assumed.sizes);
         return p->dynamic ? 1 : bind_throw(L, h);
     }
-    p->entry = entry_of(h, g);
+    g = part_of(p, g);
+    p->entry = g ? entry_of(h, g) : NULL;
     return p->entry ? 1 : bind_throw(L, h);
 }

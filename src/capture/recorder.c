@@ -19,7 +19,7 @@ static Node *node(lua_State *L, Recorder *r, int arg, Tensor *t)
 static int assign(lua_State *L, Recorder *r, int arg, Tensor *t, Node *value, bool leaf)
 {
     (void)leaf;
-    return capture_assign(L, r->host, arg, t, value) ? SGL_OK : r->host->cx->err.code;
+    return capture_assign(L, r->host, arg, t, value, NULL) ? SGL_OK : r->host->cx->err.code;
 }
 
 /* What the step does not compute can be read; unless it was made inside, its values are guarded. */
@@ -74,11 +74,31 @@ static void require(lua_State *L, Recorder *r, int arg, Node *n, int fits, const
     lua_pop(L, 1);
 }
 
+static bool value(lua_State *L, Recorder *r, int arg)
+{
+    return capture_number_value(L, capture_step(capture_of(r)), arg);
+}
+
+static bool settle(lua_State *L, Recorder *r, int arg, const char *what)
+{
+    return capture_number_settle(L, capture_step(capture_of(r)), arg, what);
+}
+
+static int compare(lua_State *L, Recorder *r, int op, int a, int b)
+{
+    return capture_number_compare(L, capture_step(capture_of(r)), op, a, b);
+}
+
 /* ---- gradients */
 
 static Recorder *grad_home(lua_State *L, Recorder *r)
 {
     return &capture_grad_home(L, r->host)->recorder;
+}
+
+static Node *grad_before(const Recorder *home, const Node *n, Node **set)
+{
+    return capture_maybe_before(capture_of(home), n, set);
 }
 
 static void grad_check(lua_State *L, Recorder *home, Node *loss, int n, Node *const *wrt)
@@ -126,7 +146,11 @@ const RecorderOps CAPTURE_RECORDER = {
     .draw = draw,
     .made = made,
     .require = require,
+    .value = value,
+    .settle = settle,
+    .compare = compare,
     .grad_home = grad_home,
+    .grad_before = grad_before,
     .grad_check = grad_check,
     .break_begin = break_begin,
     .break_end = break_end,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "bind/host.h"
 #include "bind/state.h"
+#include "cli/run.h"
 #include "module/module.h"
 #include "sgl.h"
 
@@ -48,6 +49,7 @@ static void print_help(void)
            "       sgl ? NAME               what is known of a function, a setting or a break\n"
            "       sgl breaks script [args] run it, and say what keeps its steps from capture;\n"
            "                                --picture folder before it draws the way to each\n"
+           "       sgl run -n 4 script      run it on 4 ranks of this machine, as one job\n"
            "  -e stat      run the Lua code `stat`\n"
            "  -i           go on as a REPL after the script\n"
            "  -l mod       require the module `mod` into the global `mod`; -l g=mod into `g`\n"
@@ -328,6 +330,8 @@ static int protected_main(lua_State *L)
 /* Everything else happens in a protected call, so that the state is closed whatever fails. */
 int main(int argc, char **argv)
 {
+    int launched = cli_run_asked(argv) ? cli_run(&argc, &argv) : RUN_RANK;
+    if (launched != RUN_RANK) return launched;
     lua_State *L = bind_state_new();
     if (argc > 0 && *argv[0]) program = argv[0];
     if (!L) {

@@ -1,6 +1,6 @@
 /* sort.c: argsort: positions that sort lines along one dim.
  *
- * Holds: stable, NaN last whichever the direction, -0 equal to 0, i64 compared exactly. Each dtype
+ * Holds: stable, NaN the largest of all, -0 equal to 0, i64 compared exactly. Each dtype
  *        is mapped to 64-bit keys in the order wanted, so one merge sort serves all.
  */
 #include <math.h>
@@ -21,9 +21,8 @@ static uint64_t key_of(Dtype t, const void *x, int64_t i, bool descending)
         bits = (uint64_t)((const int64_t *)x)[i] ^ SIGN;
     } else {
         double value = ir_dtype_load(t, x, i) + 0.0; /* -0 becomes 0 */
-        if (isnan(value)) return UINT64_MAX;
         memcpy(&bits, &value, sizeof bits);
-        bits = bits & SIGN ? ~bits : bits | SIGN;
+        bits = isnan(value) ? UINT64_MAX : bits & SIGN ? ~bits : bits | SIGN;
     }
     return descending ? ~bits : bits;
 }

@@ -1,4 +1,5 @@
-/* control.c: cond, scan and loop run their blocks; print and assert act (exec/control.h).
+/* control.c: cond, scan and loop run their blocks; print and assert act; ranks meet
+ * (exec/control.h).
  *
  * In:    the steps of a program; for a run the addresses of its buffers.
  * Out:   results written where the buffers say.
@@ -7,6 +8,7 @@
  *        of xs are read, and those of ys written, where they lie.
  */
 #include "exec/control.h"
+#include "exec/collective.h"
 #include <string.h>
 #include "ir/attr.h"
 #include "ir/control.h"
@@ -454,9 +456,21 @@ static int run_effect(Calls *c, Call *call, void *const *buffers)
     return status < 0 ? status : count_effect(c, call, buffers);
 }
 
+/* Ranks meet in the host's memory. Nothing happens on a backend that computes no values. */
+static int run_collective(const Calls *c, const Call *call, void *const *buffers)
+{
+    const Node *n = call->step->node;
+    if (!c->computes) return SGL_OK;
+    if (c->where)
+        return base_fail(c->cx, SGL_EUNSUP, "%s: ranks exchange no values of this device",
+                         ir_op(n)->name);
+    return exec_collective_run(n, arg(call, 0, buffers), buffers[call_arg(call, 0)]);
+}
+
 int exec_calls_run(Calls *c, int step, void *const *buffers)
 {
     Call *call = &c->call[step];
+    if (exec_is_collective(call->step->node)) return run_collective(c, call, buffers);
     if (!ir_is_control(call->step->node)) return run_effect(c, call, buffers);
     return call->c.op == OP_cond ? run_cond(c, call, buffers) : run_steps(c, call, buffers);
 }

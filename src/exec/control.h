@@ -1,4 +1,5 @@
-/* control.h: steps that are no backend's: blocks run as programs of their own, and effects.
+/* control.h: steps that are no backend's: blocks run as programs of their own, effects, and
+ * collectives.
  *
  * Holds: everything a call needs is allocated when its program is compiled. Equal blocks of one
  *        program are one compiled program; they cannot run at once, since a block never contains

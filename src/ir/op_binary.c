@@ -18,8 +18,8 @@ Node *ir_pow_grad_y(Node *dy, Node *x, Node *out)
 {
     if (!dy || !x || !out) return NULL;
     Node *one = ir_const_like(x, 1), *zero = ir_const_like(x, 0);
-    /* 0 to the power y is at most 1 exactly when y >= 0. */
-    Node *flat = ir_logical_and(ir_eq(x, zero), ir_le(out, one));
+    /* 0 to the power y is 0 or 1 exactly when y >= 0. */
+    Node *flat = ir_logical_and(ir_eq(x, zero), ir_le(ir_abs(out), one));
     return ir_mul(dy, ir_mul(out, ir_log(ir_where(flat, one, x))));
 }
 

@@ -165,11 +165,12 @@ int ir_shape_argsort(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *at
 
 NO_GRADIENT(argsort)
 
-/* Whether b must come before a although it stands behind; equal elements keep their order. */
+/* Whether b must come before a although it stands behind; equal elements keep their order, and NaN
+ * is the largest. */
 static bool overtakes(double b, double a, bool descending)
 {
-    if (isnan(a) || isnan(b)) return isnan(a) && !isnan(b);
-    return descending ? b > a : b < a;
+    double less = descending ? a : b, more = descending ? b : a;
+    return less < more || (isnan(more) && !isnan(less));
 }
 
 /* Merges the sorted runs [from, middle) and [middle, to) of positions. */

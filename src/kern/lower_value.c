@@ -299,7 +299,10 @@ static const LowerFn BY_FAMILY[] = {
     [FAM_dot] = NULL,
     [FAM_index] = NULL,
     [FAM_control] = NULL,
+    [FAM_custom] = NULL,
+    [FAM_result] = NULL,
     [FAM_effect] = NULL,
+    [FAM_comm] = NULL,
 };
 
 static LowerValue *value_find(const Lower *l, const Node *n, const IndexMap *at, int stage,

@@ -2,6 +2,7 @@
  * library use it.
  */
 #include "capture/capture.h"
+#include "comm/comm.h"
 #include "module/module.h"
 #include "sgl.h"
 #include "tensor/tensor.h"
@@ -10,14 +11,15 @@
 /* Each room adds its functions; what the watch must know of them all comes last. */
 int module_open_core(lua_State *L)
 {
-    static const luaL_Reg *const LISTS[] = {MODULE_INFO, MODULE_TABLES, MODULE_IO, MODULE_CSV,
-                                            MODULE_KNOBS};
+    static const luaL_Reg *const LISTS[] = {MODULE_INFO, MODULE_TABLES, MODULE_IO,
+                                            MODULE_CSV,  MODULE_KNOBS,  MODULE_DIST};
     luaL_checkversion(L);
     lua_settop(L, 0);
     /* The module survives a cleared package.loaded: classes are made once for each Lua state. */
     if (lua_getfield(L, LUA_REGISTRYINDEX, "sgl.core") == LUA_TTABLE) return 1;
     lua_settop(L, 0);
     Host *h = bind_open(L);
+    comm_join(h->cx);
     lua_newtable(L);
     bind_open_functions(L);
     watch_open(L, h);

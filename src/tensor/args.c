@@ -73,7 +73,7 @@ lua_Integer tensor_check_item(lua_State *L, int arg, int i, const char *what)
 {
     int exact;
     lua_rawgeti(L, arg, i);
-    tensor_number_refuse(L, bind_of(L), lua_gettop(L), what);
+    tensor_number_settle(L, bind_of(L), lua_gettop(L), what);
     lua_Integer v = lua_tointegerx(L, -1, &exact);
     if (!exact)
         return bind_raise(L, SGL_EARG, NULL, "%s: element %d must be an integer, got %s", what, i,

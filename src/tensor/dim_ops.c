@@ -145,7 +145,7 @@ static bool decide(lua_State *L, Host *h, DimGuard g)
 static int64_t number_side(lua_State *L, int arg, bool *whole)
 {
     const double MOST = 0x1p50;
-    tensor_number_refuse(L, bind_of(L), arg, "a comparison with a size");
+    tensor_number_settle(L, bind_of(L), arg, "a comparison with a size");
     if (lua_type(L, arg) != LUA_TNUMBER)
         bind_raise(L, SGL_EARG, NULL, "a symbolic size is compared with sizes and numbers, not %s",
                    bind_kind(L, arg));

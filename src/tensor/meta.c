@@ -161,7 +161,11 @@ static int tensor_tostring(lua_State *L)
     Host *h = bind_of(L);
     const Tensor *t = tensor_at(L, h, 1);
     lua_settop(L, 1);
-    if (t && t->life == TENSOR_ALIVE) tensor_number_refuse(L, h, 1, "tostring");
+    if (t && t->life == TENSOR_ALIVE && tensor_number_at(L, h, 1)) {
+        tensor_number_settle(L, h, 1, "tostring");
+        luaL_tolstring(L, 1, NULL);
+        return 1;
+    }
     if (!t || t->life == TENSOR_ALIVE) {
         tensor_value(L, h, 1, "tostring");
         return call_method(L, "__show", 1);
@@ -170,16 +174,21 @@ static int tensor_tostring(lua_State *L)
     return 1;
 }
 
-/* Lua turns the result of a comparison into one boolean; numbers of a step break, as they have no
- * value yet. */
-static int refuse(lua_State *L, const char *sign, const char *method)
+static bool is_number(lua_State *L, Host *h, int arg)
+{
+    return lua_type(L, arg) == LUA_TNUMBER || tensor_number_at(L, h, arg);
+}
+
+/* Lua turns the result of a comparison into one boolean, so tensors have none; numbers of a step
+ * have that of the call. */
+static int compare(lua_State *L, int op, const char *sign, const char *method)
 {
     Host *h = bind_of(L);
-    bool tensors = false;
-    for (int arg = 1; arg <= 2; arg++)
-        tensors |= tensor_at(L, h, arg) && !tensor_number_at(L, h, arg);
-    for (int arg = 1; arg <= 2 && !tensors; arg++)
-        tensor_number_refuse(L, h, arg, lua_pushfstring(L, "'%s'", sign));
+    if (is_number(L, h, 1) && is_number(L, h, 2)) {
+        const char *what = lua_pushfstring(L, "'%s'", sign);
+        lua_pushboolean(L, tensor_number_compare(L, h, op, 1, 2, what));
+        return 1;
+    }
     return bind_raise(L, SGL_EARG, method,
                       "'%s' does not work on tensors: Lua would turn the result into one boolean",
                       sign);
@@ -187,16 +196,23 @@ static int refuse(lua_State *L, const char *sign, const char *method)
 
 static int tensor_eq(lua_State *L)
 {
-    return refuse(L, "==", "use t:eq(u) for the elements, rawequal(t, u) for identity");
+    return compare(L, LUA_OPEQ, "==", "use t:eq(u) for the elements, rawequal(t, u) for identity");
 }
 
-static int tensor_lt(lua_State *L) { return refuse(L, "<", "use t:lt(u) or t:gt(u)"); }
+static int tensor_lt(lua_State *L) { return compare(L, LUA_OPLT, "<", "use t:lt(u) or t:gt(u)"); }
 
-static int tensor_le(lua_State *L) { return refuse(L, "<=", "use t:le(u) or t:ge(u)"); }
+static int tensor_le(lua_State *L) { return compare(L, LUA_OPLE, "<=", "use t:le(u) or t:ge(u)"); }
 
 static int tensor_concat(lua_State *L)
 {
-    for (int arg = 1; arg <= 2; arg++) tensor_number_refuse(L, bind_of(L), arg, "'..'");
+    Host *h = bind_of(L);
+    bool number = tensor_number_at(L, h, 1) || tensor_number_at(L, h, 2);
+    for (int arg = 1; arg <= 2; arg++) tensor_number_settle(L, h, arg, "'..'");
+    if (number) {
+        lua_settop(L, 2);
+        lua_concat(L, 2);
+        return 1;
+    }
     return bind_raise(L, SGL_EARG, "use tostring(t), t:item(), or sgl.cat to join tensors",
                       "'..' does not work on tensors");
 }

@@ -51,6 +51,36 @@ void tensor_number_refuse(lua_State *L, Host *h, int arg, const char *what)
     if (t) tensor_break(L, h, BREAK_NUMBER, NULL, "%s on %s", what, tensor_number_kind(t));
 }
 
+/* The recorder of the step that the number at `arg` belongs to; NULL: it is none of one. */
+static Recorder *recorder_of(lua_State *L, Host *h, int arg)
+{
+    Recorder *r = tensor_recorder(h);
+    return r->assumed && tensor_number_at(L, h, arg) ? r : NULL;
+}
+
+void tensor_number_settle(lua_State *L, Host *h, int arg, const char *what)
+{
+    Recorder *r = recorder_of(L, h, arg);
+    if (!r || !r->ops->settle(L, r, arg, what)) tensor_number_refuse(L, h, arg, what);
+}
+
+bool tensor_number_value(lua_State *L, Host *h, int arg)
+{
+    Recorder *r = recorder_of(L, h, arg);
+    return r && r->ops->value(L, r, arg);
+}
+
+bool tensor_number_compare(lua_State *L, Host *h, int op, int a, int b, const char *what)
+{
+    Recorder *r = recorder_of(L, h, a);
+    if (!r) r = recorder_of(L, h, b);
+    int result = r ? r->ops->compare(L, r, op, a, b) : -1;
+    if (result >= 0) return result;
+    tensor_number_refuse(L, h, a, what);
+    tensor_number_refuse(L, h, b, what);
+    return false;
+}
+
 /* Then it is like a number among the arguments: known at each run. */
 void tensor_number_of_size(lua_State *L, Host *h, int arg)
 {
@@ -152,8 +182,13 @@ static void check_divisor(lua_State *L, Host *h, Op op)
     if (op != OP_floordiv && op != OP_mod) return;
     if (size != DIM_FAIL) ir_dim_range(h->cx, size, &least, &most);
     if (least > 0 || (lua_type(L, 2) == LUA_TNUMBER && lua_tointeger(L, 2) != 0)) return;
-    tensor_break(L, h, BREAK_NUMBER, NULL, "'%s' of integers, where 0 is an error of Lua",
-                 op == OP_mod ? "%" : "//");
+    const char *what = lua_pushfstring(L, "'%s' of integers, where 0 is an error of Lua",
+                                       op == OP_mod ? "%%" : "//");
+    lua_pushinteger(L, 0);
+    bool known = tensor_number_at(L, h, 2) != NULL;
+    if (!known || tensor_number_compare(L, h, LUA_OPEQ, 2, lua_gettop(L), what))
+        tensor_break(L, h, BREAK_NUMBER, NULL, "%s", what);
+    lua_pop(L, 2);
 }
 
 /* Lua takes a text for the number that it shows. */
@@ -205,11 +240,15 @@ static int number_type(lua_State *L)
     return 1;
 }
 
-/* core.number_refuse(v, what): breaks if v is a number of the step */
-static int number_refuse(lua_State *L)
+/* core.number_settle(v, what) -> v; of a number of the step its value, to which the step is held,
+ * or a break */
+static int number_settle(lua_State *L)
 {
-    tensor_number_refuse(L, bind_of(L), 1, luaL_checkstring(L, 2));
-    return 0;
+    const char *what = luaL_checkstring(L, 2);
+    luaL_checkany(L, 1);
+    tensor_number_settle(L, bind_of(L), 1, what);
+    lua_pushvalue(L, 1);
+    return 1;
 }
 
 /* core.number_within(v, least, limit, text): an error of the run, with the text, {} in it for the
@@ -230,7 +269,7 @@ static int number_within(lua_State *L)
 const luaL_Reg TENSOR_NUMBER[] = {
     {"weak", weak},
     {"number_type", number_type},
-    {"number_refuse", number_refuse},
+    {"number_settle", number_settle},
     {"number_within", number_within},
     {NULL, NULL},
 };

@@ -26,8 +26,17 @@ Node *tensor_number_cast(lua_State *L, Host *h, const char *what, int arg, Dtype
 void tensor_number_operator(lua_State *L, Host *h, Op op);
 /* In a capture a symbolic size at `arg` becomes such a number. */
 void tensor_number_of_size(lua_State *L, Host *h, int arg);
-/* Breaks if the argument is such a number: `what`, done on it, needs its value. */
+/* If the argument is such a number, `what`, done on it, needs its value: it becomes that of this
+ * call, to which the step is held; or that is a break. */
+void tensor_number_settle(lua_State *L, Host *h, int arg, const char *what);
+/* Breaks if the argument is such a number. */
 void tensor_number_refuse(lua_State *L, Host *h, int arg, const char *what);
+/* Pushes the value that it has in this call, to which nothing is held; false: it is no such number,
+ * or has none. */
+bool tensor_number_value(lua_State *L, Host *h, int arg);
+/* How the numbers at a and b, at least one such, compare in this call (LUA_OPEQ …); the step is
+ * held to that. Or a break of `what`. */
+bool tensor_number_compare(lua_State *L, Host *h, int op, int a, int b, const char *what);
 
 /* Raises if the number on the top of the stack, the value of an argument, is not as it must be. */
 void tensor_number_check(lua_State *L, const NumberCheck *must);

@@ -32,9 +32,19 @@ typedef struct RecorderOps {
     /* The number at `arg`, whose node is n, must be as the check says at each run; for `fits`, a
      * dtype, which is checked once, or -1. */
     void (*require)(lua_State *L, Recorder *r, int arg, Node *n, int fits, const NumberCheck *must);
+    /* Of numbers of a step (number.h), which only its recorder has. Pushes the value of the number
+     * at `arg` in the call that is recorded; false: it is not known. */
+    bool (*value)(lua_State *L, Recorder *r, int arg);
+    /* Replaces it by that value, which it must have at each run, for `what`; false: it may not. */
+    bool (*settle)(lua_State *L, Recorder *r, int arg, const char *what);
+    /* How two numbers compare (LUA_OPEQ …), as they must at each run; -1: that is not known. */
+    int (*compare)(lua_State *L, Recorder *r, int op, int a, int b);
     /* The recorder in whose graph the gradient of the loss at 1 by the list at 2 is taken. */
     Recorder *(*grad_home)(lua_State *L, Recorder *r);
-    /* In that one: raises where the gradient by wrt would be too small, because a way from a tensor
+    /* In that one: what the tensor that is n was before something that may have assigned it, and
+     * whether that did, a bool; NULL: there was nothing. */
+    Node *(*grad_before)(const Recorder *home, const Node *n, Node **set);
+    /* There: raises where the gradient by wrt would be too small, because a way from a tensor
      * to the loss is not recorded there (gradient.h). */
     void (*grad_check)(lua_State *L, Recorder *home, Node *loss, int n, Node *const *wrt);
     /* A break is about to be raised: raises instead where none can be, or one was before. */

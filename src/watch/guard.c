@@ -186,6 +186,16 @@ Guards *watch_guards_new(lua_State *L, Host *h)
     return g;
 }
 
+/* core.guards_exact(guards) -> is one of them that a number among the arguments has one value? */
+static int guards_exact(lua_State *L)
+{
+    const Guards *g = luaL_checkudata(L, 1, CLASS);
+    bool exact = false;
+    for (int i = 0; i < g->conditions.n; i++) exact = exact || g->conditions.at[i]->ops->exact;
+    lua_pushboolean(L, exact);
+    return 1;
+}
+
 /* ---- checking */
 
 static lua_Integer count_keys(lua_State *L, int t)
@@ -444,11 +454,8 @@ static int guards_now(lua_State *L)
 }
 
 const luaL_Reg WATCH_GUARD[] = {
-    {"guards_check", guards_check},
-    {"guards_done", guards_done},
-    {"guards_settle", guards_settle},
-    {"guards_list", guards_list},
-    {"guards_now", guards_now},
-    {"guards_objects", guards_objects},
-    {NULL, NULL},
+    {"guards_check", guards_check},     {"guards_exact", guards_exact},
+    {"guards_done", guards_done},       {"guards_settle", guards_settle},
+    {"guards_list", guards_list},       {"guards_now", guards_now},
+    {"guards_objects", guards_objects}, {NULL, NULL},
 };

@@ -27,6 +27,7 @@ typedef struct ConditionOps {
     /* Puts what it says into the table on the top; what it keeps stands at `kept`. */
     void (*put)(lua_State *L, Host *h, const Condition *c, int kept);
     void (*free)(Condition *c);
+    bool exact; /* it is that a number has one value */
 } ConditionOps;
 
 struct Condition {

@@ -304,6 +304,30 @@ bool watch_hook_constant(lua_State *L, lua_Debug *ar, Watch *w, Frame *f, int i)
     return true;
 }
 
+/* ---- registers that have another value for one instruction, which calls nothing */
+
+void watch_swap(lua_State *L, const lua_Debug *ar, Watch *w, int at)
+{
+    w->swaps[w->nswaps] = at;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, w->guards);
+    lua_pushvalue(L, at);
+    lua_rawsetp(L, -2, &w->swaps[w->nswaps++]);
+    lua_pop(L, 1);
+    lua_replace(L, at);
+    w->swapped = ar->i_ci;
+}
+
+static void swap_back(lua_State *L, Watch *w)
+{
+    w->swapped = NULL;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, w->guards);
+    while (w->nswaps > 0) {
+        lua_rawgetp(L, -1, &w->swaps[--w->nswaps]);
+        lua_replace(L, w->swaps[w->nswaps]);
+    }
+    lua_pop(L, 1);
+}
+
 /* ---- the hook */
 
 /* The hook itself: instructions, calls and returns each go to the file that knows them. Where an
@@ -315,6 +339,7 @@ static void hook(lua_State *L, lua_Debug *ar)
         if (!w || !w->on) lua_sethook(L, NULL, 0, 0);
         return;
     }
+    if (w->swapped == ar->i_ci) swap_back(L, w);
     if (is_unwinding(w, ar)) return;
     if (ar->event == LUA_HOOKCOUNT) {
         if (w->entered) {
@@ -378,6 +403,7 @@ void watch_on(lua_State *L, Watch *w, Guards *g, bool once)
     w->old_count = lua_gethookcount(L);
     watching = w;
     h->lookout = &LOOKOUT;
+    bind_interrupt_hold(true);
     lua_setallocf(L, allocate, w);
     lua_sethook(L, hook, MASK, 1);
 }
@@ -399,6 +425,7 @@ void watch_off(lua_State *L, Watch *w)
         lua_sethook(L, w->old_hook, w->old_mask, w->old_count);
     for (int i = 0; i < w->threads.n; i++)
         if (lua_gethook(w->threads.at[i]) == hook) lua_sethook(w->threads.at[i], NULL, 0, 0);
+    bind_interrupt_hold(false);
 }
 
 bool watch_failed(const Watch *w) { return w->failed; }

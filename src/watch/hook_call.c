@@ -62,27 +62,34 @@ static void check_value(lua_State *L, lua_Debug *ar, const Watch *w, const char 
 }
 
 /* Functions of Lua that need a number at argument `from` or later, `last` being the last place; -1:
- * any. `sizes`: they go by comparisons alone, which sizes have. The rest of a room comes last. */
+ * any. ORDER: they go by comparisons alone, which sizes and numbers have; KIND: by what kind of a
+ * number it is. The rest of a room comes last. */
+typedef enum Need { VALUE, ORDER, KIND } Need;
 static const struct {
     const char *name;
     int from, last;
-    bool sizes;
+    Need need;
 } NUMBERS[] = {
-    {"math.max", 1, -1, true},     {"math.min", 1, -1, true},     {"math.", 1, -1, false},
-    {"string.", 1, -1, false},     {"utf8.", 1, -1, false},       {"type", 1, 1, false},
-    {"tonumber", 1, 2, false},     {"rawequal", 1, 2, false},     {"select", 1, 1, false},
-    {"rawget", 2, 2, false},       {"rawset", 2, 2, false},       {"next", 2, 2, false},
-    {"table.concat", 3, 4, false}, {"table.unpack", 2, 3, false}, {"table.move", 2, 4, false},
-    {"table.remove", 2, 2, false}, {"getmetatable", 1, 1, false},
+    {"math.max", 1, -1, ORDER},   {"math.min", 1, -1, ORDER},    {"math.type", 1, 1, KIND},
+    {"math.", 1, -1, VALUE},      {"string.", 1, -1, VALUE},     {"utf8.", 1, -1, VALUE},
+    {"type", 1, 1, KIND},         {"tonumber", 1, 2, VALUE},     {"rawequal", 1, 2, VALUE},
+    {"select", 1, 1, VALUE},      {"rawget", 2, 2, VALUE},       {"rawset", 2, 2, VALUE},
+    {"next", 2, 2, VALUE},        {"table.concat", 3, 4, VALUE}, {"table.unpack", 2, 3, VALUE},
+    {"table.move", 2, 4, VALUE},  {"table.remove", 2, 2, VALUE}, {"table.insert", 2, 2, VALUE},
+    {"getmetatable", 1, 1, KIND},
 };
 
-/* A size or a number among the arguments, or computed of such, at index i? */
-static void refuse_unknown(lua_State *L, lua_Debug *ar, const Watch *w, const char *name, int i,
-                           bool sizes)
+/* A size, or a number among the arguments, or computed of such, at index i: a number becomes its
+ * value in this call, to which the step is held where that is needed. */
+static void settle(lua_State *L, lua_Debug *ar, const Watch *w, const char *name, int i, Need need)
 {
-    if (!sizes && tensor_dim_at(L, i) != DIM_FAIL)
+    if (need != ORDER && tensor_dim_at(L, i) != DIM_FAIL)
         tensor_break(L, w->host, BREAK_SIZE, NULL, "%s of a symbolic size", name_of(L, ar, name));
-    tensor_number_refuse(L, w->host, i, name_of(L, ar, name));
+    const Tensor *t = tensor_number_at(L, w->host, i);
+    if (!t || need == ORDER) return;
+    if (need == KIND && !strncmp(name, "math", 4)) tensor_number_class(w->host, t);
+    if (need == KIND && tensor_number_value(L, w->host, i)) lua_replace(L, i);
+    else tensor_number_settle(L, w->host, i, name_of(L, ar, name));
 }
 
 /* The items of the list at 1. */
@@ -91,9 +98,18 @@ static void check_joined(lua_State *L, lua_Debug *ar, const Watch *w, const char
     lua_Integer n = lua_istable(L, 1) ? (lua_Integer)lua_rawlen(L, 1) : 0;
     for (lua_Integer i = 1; i <= n; i++) {
         lua_rawgeti(L, 1, i);
-        refuse_unknown(L, ar, w, name, lua_gettop(L), false);
-        lua_pop(L, 1);
+        bool number = tensor_number_at(L, w->host, -1) != NULL;
+        settle(L, ar, w, name, lua_gettop(L), VALUE);
+        if (number) lua_rawseti(L, 1, i);
+        else lua_pop(L, 1);
     }
+}
+
+/* A number of the step is shown by its value, as %s does too. */
+static void format_value(lua_State *L, lua_Debug *ar, const Watch *w, const char *name, int i,
+                         char how)
+{
+    if (how != 's' || tensor_dim_at(L, i) == DIM_FAIL) settle(L, ar, w, name, i, VALUE);
 }
 
 /* Sizes have a text of their own, for %s; numbers among the arguments have none. */
@@ -102,7 +118,7 @@ static void check_format(lua_State *L, lua_Debug *ar, const Watch *w, const char
     const char *p = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : "";
     for (int i = 2; i <= ar->ntransfer && (p = strchr(p, '%')) != NULL; p++) {
         p += 1 + strspn(p + 1, "-+ #0123456789.");
-        if (*p != '%') refuse_unknown(L, ar, w, name, i++, *p == 's');
+        if (*p != '%') format_value(L, ar, w, name, i++, *p);
         if (!*p) break;
     }
 }
@@ -120,8 +136,9 @@ static void check_unknown(lua_State *L, lua_Debug *ar, const Watch *w, const cha
     if (k == count) return;
     int last =
         NUMBERS[k].last < 0 || NUMBERS[k].last > ar->ntransfer ? ar->ntransfer : NUMBERS[k].last;
+    if (!strcmp(name, "table.insert") && ar->ntransfer < 3) return;
     for (int i = NUMBERS[k].from; i > 0 && i <= last; i++)
-        refuse_unknown(L, ar, w, name, i, NUMBERS[k].sizes);
+        settle(L, ar, w, name, i, NUMBERS[k].need);
     if (!strcmp(name, "table.concat")) check_joined(L, ar, w, name);
 }
 

@@ -54,25 +54,39 @@ static void op_forprep(const At *at)
     for (int k = 1; k <= 3; k++) {
         if (tensor_dim_at(at->L, vm_a(at->i) + k) != DIM_FAIL)
             refuse(at, BREAK_SIZE, 0, "a 'for' loop over a symbolic size");
-        tensor_number_refuse(at->L, at->w->host, vm_a(at->i) + k, "a 'for' loop");
+        tensor_number_settle(at->L, at->w->host, vm_a(at->i) + k, "a 'for' loop");
     }
 }
 
-/* Of a number of the step, where Lua would compare values: not with what is no number. */
-static bool refuse_number(const At *at, int number, int other)
+static bool is_number(const At *at, int index)
 {
-    if (!tensor_number_at(at->L, at->w->host, number)) return false;
-    int type = lua_type(at->L, other);
-    if (type == LUA_TNUMBER || type == LUA_TUSERDATA)
-        tensor_number_refuse(at->L, at->w->host, number, "'=='");
+    return lua_type(at->L, index) == LUA_TNUMBER || tensor_number_at(at->L, at->w->host, index);
+}
+
+/* Is one of two a number of the step, where Lua would compare values? With what is no number, that
+ * says false. The step is held to what it says of numbers: for this one instruction the registers,
+ * of which b may be none, have the values of the call. */
+static bool compares_number(const At *at, int a, int b, bool both)
+{
+    Host *h = at->w->host;
+    if (!tensor_number_at(at->L, h, a) && !tensor_number_at(at->L, h, b)) return false;
+    if (is_number(at, a) && is_number(at, b)) {
+        tensor_number_compare(at->L, h, LUA_OPEQ, a, b, "'=='");
+        if (tensor_number_value(at->L, h, a)) watch_swap(at->L, at->ar, at->w, a);
+        if (both && tensor_number_value(at->L, h, b)) watch_swap(at->L, at->ar, at->w, b);
+    } else if (lua_isuserdata(at->L, a) && lua_isuserdata(at->L, b)) {
+        tensor_number_refuse(at->L, h, a, "'=='");
+        tensor_number_refuse(at->L, h, b, "'=='");
+    }
     return true;
 }
 
-/* Lua compares identities, unless both have __eq; with nil that is what is meant. */
+/* Lua compares identities, unless both have __eq; with nil that is what is meant. Numbers count in
+ * the library as well. */
 static void op_eq(const At *at)
 {
-    if (at->f->library) return;
     int a = vm_a(at->i) + 1, b = vm_b(at->i) + 1;
+    if (compares_number(at, a, b, true) || at->f->library) return;
     watch_event(at->L, at->w, at->f, a, "__eq");
     watch_event(at->L, at->w, at->f, b, "__eq");
     if (lua_type(at->L, b) == LUA_TNUMBER) check_size(at, a, true, lua_tonumber(at->L, b));
@@ -80,30 +94,48 @@ static void op_eq(const At *at)
     if (lua_istable(at->L, a) && watch_stand_in(at->L, at->w, a, b))
         refuse(at, BREAK_EQ, 0, "'==' of a table among the arguments and one from outside");
     bool ta = is_tensor(at, a), tb = is_tensor(at, b);
-    if (!ta && !tb) return;
-    if (lua_isnil(at->L, ta ? b : a)) return;
-    if (refuse_number(at, a, b) || refuse_number(at, b, a)) return;
+    if ((!ta && !tb) || lua_isnil(at->L, ta ? b : a)) return;
     refuse(at, BREAK_EQ, ta ? a : b, ta && tb ? "'==' of two tensors" : "'==' with a tensor");
 }
 
-/* The same with a constant of the function, or a number in the instruction. */
+/* Pushes the constant of the function, or the number in the instruction, that is compared with. */
+static bool push_compared(const At *at)
+{
+    if (vm_op(at->i) != VM_EQI)
+        return watch_hook_constant(at->L, at->ar, at->w, at->f, vm_b(at->i));
+    lua_pushinteger(at->L, vm_b(at->i) - VM_EQI_ZERO);
+    return true;
+}
+
 static void op_eq_constant(const At *at)
 {
     int a = vm_a(at->i) + 1;
-    if (at->f->library) return;
-    if (vm_op(at->i) == VM_EQI) check_size(at, a, true, vm_b(at->i) - VM_EQI_ZERO);
+    if (vm_op(at->i) == VM_EQI && !at->f->library)
+        check_size(at, a, true, vm_b(at->i) - VM_EQI_ZERO);
     if (!is_tensor(at, a)) return;
-    bool known =
-        vm_op(at->i) == VM_EQI || watch_hook_constant(at->L, at->ar, at->w, at->f, vm_b(at->i));
-    if (vm_op(at->i) == VM_EQI) lua_pushinteger(at->L, vm_b(at->i) - VM_EQI_ZERO);
-    if (known && (lua_isnil(at->L, -1) || refuse_number(at, a, lua_gettop(at->L)))) return;
-    refuse(at, BREAK_EQ, a, "'==' with a tensor");
+    if (push_compared(at)) {
+        if (lua_isnil(at->L, -1) || compares_number(at, a, lua_gettop(at->L), false)) return;
+    }
+    if (!at->f->library) refuse(at, BREAK_EQ, a, "'==' with a tensor");
 }
+
+/* Lua's operators on bits need the values of numbers; beside a tensor they are the tensor's. */
+static void settle_bits(const At *at, int a, int b)
+{
+    if ((a && !is_number(at, a)) || (b && !is_number(at, b))) return;
+    if (a) tensor_number_settle(at->L, at->w->host, a, "an operator on bits");
+    if (b) tensor_number_settle(at->L, at->w->host, b, "an operator on bits");
+}
+
+static void op_bits(const At *at) { settle_bits(at, vm_b(at->i) + 1, vm_c(at->i) + 1); }
+static void op_bits_constant(const At *at) { settle_bits(at, vm_b(at->i) + 1, 0); }
 
 /* A tensor of the step as a key; tensors from outside are what they are for good. Each handle of a
  * size is a key of its own. */
 static void check_key(const At *at, int table, int key)
 {
+    if (!at->f->library && lua_istable(at->L, table))
+        tensor_number_settle(at->L, at->w->host, key, "the key of a table");
     const Tensor *t = tensor_at(at->L, at->w->host, key);
     if (!at->f->library && lua_istable(at->L, table) && tensor_dim_at(at->L, key) != DIM_FAIL)
         refuse(at, BREAK_SIZE, 0, "a symbolic size as the key of a table");
@@ -292,17 +324,13 @@ static void op_mmbin(const At *at)
 {
     const char *event = vm_c(at->i) < EVENT_COUNT ? EVENTS[vm_c(at->i)] : NULL;
     if (!event) return;
-    if (vm_c(at->i) >= VM_FIRST_SHIFT) {
-        tensor_number_refuse(at->L, at->w->host, vm_a(at->i) + 1, "a shift");
-        if (vm_op(at->i) == VM_MMBIN)
-            tensor_number_refuse(at->L, at->w->host, vm_b(at->i) + 1, "a shift");
-    }
     read_event(at, vm_a(at->i), event);
     if (vm_op(at->i) == VM_MMBIN) read_event(at, vm_b(at->i), event);
 }
 
 static void op_unary(const At *at)
 {
+    if (vm_op(at->i) == VM_BNOT) settle_bits(at, vm_b(at->i) + 1, 0);
     read_event(at, vm_b(at->i), vm_op(at->i) == VM_UNM ? "__unm" : "__bnot");
 }
 

@@ -64,6 +64,8 @@ struct Watch {
     bool stand_ins;           /* something in the step stands for what differs from run to run */
     bool doubtful;            /* an error was raised that may be one of the capture alone */
     bool sure;                /* if there is one now, it is one of Lua as well */
+    const void *swapped;      /* CallInfo of a frame with registers that are not its own now */
+    int swaps[2], nswaps;     /* which; the values are in the guards' list, under their addresses */
     const void *last;         /* CallInfo of the last frame looked up, and its index */
     int last_frame;
 };
@@ -79,6 +81,9 @@ Instruction watch_hook_instruction(const lua_Debug *ar);
 Frame *watch_hook_frame(lua_State *L, lua_Debug *ar, Watch *w);
 void watch_hook_thread(lua_State *L, Watch *w, lua_State *thread);
 bool watch_hook_constant(lua_State *L, lua_Debug *ar, Watch *w, Frame *f, int i);
+
+/* The register at `at` has the value on the top, popped, until the next instruction. */
+void watch_swap(lua_State *L, const lua_Debug *ar, Watch *w, int at);
 
 /* caught.c */
 /* Does the frame of ar stand above that one, or is it that one? */

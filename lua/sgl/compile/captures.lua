@@ -68,6 +68,18 @@ local function batch_dims(self, walk)
   return dims
 end
 
+-- A step that needs values of numbers among its arguments is captured for a few; then that is a
+-- break.
+local MOST_VALUES = 8
+
+local function may_hold(self)
+  local n = 0
+  for _, entry in ipairs(self.order) do
+    if entry.guards and core.guards_exact(entry.guards) then n = n + 1 end
+  end
+  return n < MOST_VALUES
+end
+
 -- Captures the function for an entry. When that breaks, the entry still has the guards of what
 -- was read until then.
 local function capture(self, entry, walk, plans)
@@ -96,7 +108,7 @@ local function capture(self, entry, walk, plans)
     return entry.state, names.paths(calls)
   end
   entry.program = core.capture(step, walk.leaves, walk.names, self.fn, self.effects == "once",
-    note, walk.dims, settle, call_state, batch_dims(self, walk))
+    note, walk.dims, settle, call_state, batch_dims(self, walk), may_hold(self))
   entry.returned = returned
   return entry
 end

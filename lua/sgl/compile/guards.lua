@@ -106,6 +106,14 @@ function guards.reason(held, number, names)
     return ("%s, from which the gradient at %s goes back to %s, changed"):format(path, g.position,
       called(g.by, from, names)), path
   end
+  if g.kind == "comparison" then
+    local place = ("%s at %s"):format(g.what, g.position)
+    return ("the comparison by %s, of a number among the arguments, comes out otherwise"):format(
+      place), place
+  elseif g.kind == "number" then
+    local place = ("a number for %s at %s"):format(g.what, g.position)
+    return ("%s is no longer %s"):format(place, g.value), place
+  end
   local now = core.guards_now(held, number)
   local before, after = value_words(g.value), value_words(now)
   local change = ("changed from %s to %s"):format(before, after)

@@ -3,7 +3,7 @@
 local core = require "sgl.core"
 local api = require "sgl.api"
 local base = require "sgl.nn.module"
-local wide = require "sgl.tensor.wide"
+local wide = require "sgl.tensor.wide".composite
 
 local M = base.M
 
@@ -62,7 +62,9 @@ elementwise("bce_with_logits",
   .. "(1 - y)·x + softplus(-x).",
   { { "pos_weight", "number", 1, "weight of the positive class" } },
   function(x, y, o)
-    return (1 - y) * x + (1 + y * (o.pos_weight - 1)) * (-x):softplus()
+    local spread = (-x):softplus()
+    if o.pos_weight ~= 1 then spread = (1 + y * (o.pos_weight - 1)) * spread end
+    return (1 - y) * x + spread
   end)
 elementwise("kl_div", "Kullback-Leibler divergence y·(log y - x) of log-probabilities x from "
   .. "probabilities y. The mean is over all elements.", {},

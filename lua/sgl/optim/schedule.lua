@@ -37,7 +37,7 @@ api.fn(M, "step", {
            { "factor", "number", 0.1, "above 0", within = { 0, math.huge } } },
   returns = "schedule",
 }, function(lr, o)
-  return new(function(t) return ((t / o.every):floor() * math.log(o.factor)):exp() * lr end)
+  return new(function(t) return o.factor ^ (t / o.every):floor() * lr end)
 end)
 
 api.fn(M, "cosine", {
@@ -130,9 +130,9 @@ api.method(Plateau, "update", {
   returns = "boolean: was the rate lowered?",
 }, function(self, value)
   local o, best = self.options, self.best
-  local better = not best
+  local better = value == value and (not best
     or (o.mode == "min" and value < best - math.abs(best) * o.threshold)
-    or (o.mode == "max" and value > best + math.abs(best) * o.threshold)
+    or (o.mode == "max" and value > best + math.abs(best) * o.threshold))
   if better then
     self.best, self.bad = value, 0
     return false
@@ -140,10 +140,16 @@ api.method(Plateau, "update", {
   self.bad = self.bad + 1
   if self.bad <= o.patience then return false end
   self.bad = 0
+  local lowered = false
   for i, group in ipairs(self.optimizer.groups) do
-    self.optimizer:set_lr(math.max(group.lr:item() * o.factor, o.lowest), i)
+    local before = group.lr:item()
+    local after = math.max(before * o.factor, o.lowest)
+    if after < before then
+      self.optimizer:set_lr(after, i)
+      lowered = true
+    end
   end
-  return true
+  return lowered
 end)
 
 return { M = M, is_schedule = is_schedule }

@@ -127,7 +127,8 @@ api.fn(root, "logspace", {
   returns = "tensor [n]", errors = "n below 0",
 }, function(start, stop, n, o)
   if n < 0 then core.raise("SGL_EARG", ("logspace: n must be at least 0, got %s"):format(n)) end
-  return (o.base ^ root.linspace(start, stop, n)):to(o.dtype)
+  local exact = EXACT[o.dtype] or o.dtype
+  return cast(o.base ^ root.linspace(start, stop, n, { dtype = exact }), o.dtype)
 end)
 
 api.fn(root, "eye", {

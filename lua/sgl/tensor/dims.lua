@@ -55,7 +55,7 @@ function dims.axes(op, t, given)
     return axes
   end
   for i, dim in ipairs(type(given) == "table" and given or { given }) do
-    core.number_refuse(dim, "the dim")
+    dim = core.number_settle(dim, "the dim")
     if math.type(dim) ~= "integer" then
       core.raise("SGL_EARG", ("%s: a dim must be an integer, got %s"):format(
         op, api.describe(dim)))
@@ -78,16 +78,17 @@ end
 
 --- Sizes from a rest argument: f(2, 3) or f({2, 3}). Sizes below `least` (default 0) raise.
 function dims.sizes(op, list, least)
-  local sizes = dims.rest(list) or {}
-  for i, size in ipairs(sizes) do
-    core.number_refuse(size, "the size")
+  local sizes = {}
+  for i, size in ipairs(dims.rest(list) or {}) do
+    size = core.number_settle(size, "the size")
+    sizes[i] = size
     local whole = math.tointeger(size)
     if not core.is_dim(size) and (not whole or whole < (least or 0)) then
       core.raise("SGL_ESHAPE", ("%s: size %s of the shape must be a whole number from %s, got %s")
         :format(op, i, least or 0, api.describe(size)))
     end
   end
-  return table.move(sizes, 1, #sizes, 1, {})
+  return sizes
 end
 
 --- The shape with the reduced axes left out, or kept as 1.

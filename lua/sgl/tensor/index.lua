@@ -25,14 +25,16 @@ function index.need_integers(op, t)
 end
 
 -- A range {first, last, step} on a dim of n: first, last and step with first resolved.
+local settle = core.number_settle
+
 local function range(t, axis, key)
   local n = t.shape[axis]
-  local first, last, step = key[1], key[2], key[3] or 1
+  local first, last = settle(key[1], "the position"), settle(key[2], "the position")
+  local step = settle(key[3] or 1, "the step of a slice")
   if step == 0 then raise("SGL_EARG", "the step of a slice must not be 0") end
   first = first or (step > 0 and 1 or n)
   last = last or (step > 0 and n or 1)
   for _, v in ipairs { first, last, step } do
-    core.number_refuse(v, "the position")
     if math.type(v) ~= "integer" and not core.is_dim(v) then
       raise("SGL_EARG", ("a slice takes integers, got %s"):format(api.describe(v)))
     end
@@ -69,7 +71,7 @@ function index.selection(t, axis, key)
     local from, to, step = range(t, axis, key)
     return from, step, step > 0 and (to - from) // step + 1 or (from - to) // -step + 1
   end
-  core.number_refuse(key, "the position")
+  if core.weak(key) then return index.selection(t, axis, settle(key, "the position")) end
   raise("SGL_EARG", ("t[{…}]: entry %s must be a position, a slice {first, last} or an integer "
     .. "tensor, got %s"):format(axis, api.describe(key)))
 end
@@ -175,7 +177,7 @@ function core.Tensor.__getitem(t, key)
   elseif type(key) == "table" then
     return get_list(t, key)
   end
-  core.number_refuse(key, "the position")
+  if core.weak(key) then return core.Tensor.__getitem(t, settle(key, "the position")) end
   raise("SGL_EARG", ("a tensor is indexed by a position, a list such as {{1, 3}, {}} or a tensor, "
     .. "got %s"):format(api.describe(key)))
 end

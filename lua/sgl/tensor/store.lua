@@ -147,7 +147,9 @@ function core.Tensor.__setitem(t, key, v)
   elseif type(key) == "table" then
     set_list(t, key, v)
   else
-    core.number_refuse(key, "the position")
+    if core.weak(key) then
+      return core.Tensor.__setitem(t, core.number_settle(key, "the position"), v)
+    end
     raise("SGL_EARG", ("a tensor has no field %s to set"):format(api.describe(key)),
       "t[1] = v and t[{ {1, 3}, {} }] = v set values")
   end

@@ -1,0 +1,251 @@
+-- run_spec.lua: `sgl run -n 4 script`: scripts on several ranks mean what they mean on one, and in
+-- exact mode have its bits; when one rank fails, all end and say who it was.
+
+local support = require "spec.support"
+
+local function run(ranks, words)
+  return support.run(("%s run -n %d %s"):format(support.binary, ranks, words))
+end
+
+-- What the script prints on rank 0, without what is written to stderr.
+local function output(command)
+  local out, status = support.run(("%s %s 2>/dev/null"):format(support.binary, command))
+  assert(status == 0, out)
+  return out
+end
+
+local MODELS = support.root .. "spec/shard_models.lua"
+
+local function train(ranks, settings, model, rows)
+  return output(("run -n %d %s %s %s %d 3"):format(ranks, settings, MODELS, model, rows))
+end
+
+describe("exact mode", function()
+  local function same_bits(model, rows, settings, ranks)
+    local alone = output(("%s %s %s %d 3"):format(settings, MODELS, model, rows))
+    for _, n in ipairs(ranks) do
+      assert.are.equal(alone, train(n, settings, model, rows), ("%d ranks"):format(n))
+    end
+  end
+
+  for _, model in ipairs { "mlp", "full", "cnn", "gpt", "rnn" } do
+    it(("gives the bits of one rank: %s, uneven rows"):format(model), function()
+      same_bits(model, 10, "--exact 8", { 1, 2, 4 })
+    end)
+    it(("gives the bits of one rank with any batch: %s #slow"):format(model), function()
+      for _, rows in ipairs { 16, 3 } do same_bits(model, rows, "--exact 8", { 2, 4, 8 }) end
+    end)
+  end
+
+  it("gives them where ranks have no rows at all", function()
+    same_bits("full", 3, "--exact 8", { 8 })
+    same_bits("gpt", 1, "--exact 4", { 4 })
+  end)
+
+  it("gives them with all sums in blocks, and with two threads a rank", function()
+    same_bits("gpt", 10, "--exact 4 --exact-over all", { 4 })
+    assert.are.equal(train(2, "--exact 8 --threads 1", "full", 10),
+      train(2, "--exact 8 --threads 2", "full", 10))
+  end)
+
+  it("gives the example the last two lines of one rank", function()
+    local digits = support.root .. "examples/digits/train.lua"
+    local function last(text) return text:match("[^\n]*\n[^\n]*\n?$") end
+    local alone = last(output("--exact 8 " .. digits))
+    assert.truthy(alone:find("test accuracy", 1, true))
+    assert.are.equal(alone, last(output("run -n 4 --exact 8 " .. digits)))
+  end)
+
+  it("can be asked for by the script, and is off by default", function()
+    local text = [[
+      local sgl = require "sgl"
+      if arg[1] then sgl.dist.exact { shards = 4 } end
+      local f = sgl.compile(function(x) return (x * x):sum() end)
+      f(sgl.ones(8, 3))
+      print(f:graph "part":text():find("blocks=4", 1, true) ~= nil)
+    ]]
+    assert.are.equal("true\n", (support.script(text, "yes")))
+    assert.are.equal("false\n", (support.script(text)))
+  end)
+
+  it("refuses numbers of ranks that are no whole subtrees", function()
+    local out = run(3, "--exact 8 " .. MODELS .. " mlp 16 1")
+    assert.truthy(out:find("exact: 8 blocks cannot be shared by 3 ranks", 1, true), out)
+    assert.truthy(out:find("both must be powers of 2", 1, true), out)
+  end)
+end)
+
+describe("several ranks", function()
+  it("compute the step together, each a part of the rows", function()
+    local text = [[
+      local sgl = require "sgl"
+      local w = sgl.ones(4, 2)
+      local f = sgl.compile(function(x) return x:matmul(w):sum() end)
+      f(sgl.ones(6, 4))
+      local part = f:graph "part":text()
+      print(part:match("dot%b() : (f32%b[])"), part:find("all_reduce", 1, true) ~= nil)
+      print(f:graph():text():match("dot%b() : (f32%b[])"))
+    ]]
+    local folder = support.folder()
+    support.write(folder .. "s.lua", text)
+    local out = run(2, folder .. "s.lua")
+    support.remove(folder)
+    assert.are.equal("f32[3, 2]\ttrue\nf32[6, 2]\n", out)
+  end)
+
+  it("have the losses of one rank without exact mode too, but for rounding", function()
+    local function losses(text)
+      local list = {}
+      for line in text:gmatch("[^\n]+") do list[#list + 1] = tonumber(line) end
+      return list
+    end
+    local alone = losses(output(MODELS .. " full 10 3"))
+    assert.are.equal(3, #alone)
+    for _, n in ipairs { 2, 3 } do
+      support.close(losses(train(n, "", "full", 10)), alone, 1e-5, 1e-6, n .. " ranks")
+    end
+  end)
+
+  it("print once", function()
+    local text = [[
+      local sgl = require "sgl"
+      print("ranks", sgl.dist.size, "here", sgl.dist.rank)
+      local f = sgl.compile(function(x) sgl.print("sum", x:sum()) return x end)
+      f(sgl.ones(4))
+    ]]
+    local folder = support.folder()
+    support.write(folder .. "s.lua", text)
+    local out = run(3, ("--log %s %s"):format(folder, folder .. "s.lua"))
+    assert.are.equal("ranks\t3\there\t0\nsum\tf32[]   4.0\n", out)
+    local log = assert(io.open(folder .. "rank2.txt")):read("a")
+    assert.truthy(log:find("here\t2", 1, true), log)
+    support.remove(folder)
+  end)
+end)
+
+-- Scripts call the collective `sum` on what they like.
+local HEAD = [[
+local sgl = require "sgl"
+local core = require "sgl.core"
+local rank, size = sgl.dist.rank, sgl.dist.size
+local function reduce(t, kind)
+  return core.apply("all_reduce", { t }, { kind = kind, mesh = { size }, axes = { 1 } })
+end
+local function sum(t) return reduce(t, "sum"):tolist() end
+]]
+
+local function script(ranks, text, words)
+  local folder = support.folder()
+  support.write(folder .. "s.lua", HEAD .. text)
+  local out, status = run(ranks, (words or "") .. " " .. folder .. "s.lua")
+  support.remove(folder)
+  return out:gsub(folder:gsub("%p", "%%%0"), ""), status
+end
+
+describe("the local transport", function()
+  it("combines all dtypes in all ways", function()
+    local out = script(4, [[
+      for _, t in ipairs { "f32", "f64", "i32", "i64", "f16", "bf16", "u8" } do
+        local x = (sgl.arange(5) + rank):to(t)
+        print(t, sum(x)[5] | 0, reduce(x, "prod"):tolist()[2] | 0, reduce(x, "max"):tolist()[1] | 0,
+          reduce(x, "min"):tolist()[3] | 0)
+      end
+    ]])
+    local rows = 0
+    for line in out:gmatch("[^\n]+") do
+      assert.truthy(line:find("^%w+\t22\t24\t3\t2$"), line)
+      rows = rows + 1
+    end
+    assert.are.equal(7, rows)
+  end)
+
+  it("carries values larger than its rooms, by any number of ranks", function()
+    local text = [[
+      local n = 700001
+      local t = reduce(sgl.arange(n):to "f64" + rank, "sum")
+      local want = sgl.arange(n):to "f64" * size + size * (size - 1) // 2
+      print(t:eq(want):all():item())
+    ]]
+    for _, n in ipairs { 2, 3, 5 } do assert.are.equal("true\n", (script(n, text))) end
+  end)
+
+  it("gathers parts of different lengths along any dim", function()
+    local text = [[
+      local whole = sgl.arange(3 * 7 * 2):reshape(3, 7, 2)
+      local from, to = 7 * rank // size, 7 * (rank + 1) // size
+      local part = whole[{ {}, { from + 1, to } }]
+      local attrs = { dim = 2, to = 7, size = 7, units = 7, blocks = 0, keep = 0,
+                      mesh = { size }, axes = { 1 } }
+      print(core.apply("all_gather", { part }, attrs):eq(whole):all():item())
+      attrs.kind, attrs.to = "sum", to - from
+      local own = core.apply("reduce_scatter", { whole + rank }, attrs)
+      print(own:eq(part * size + size * (size - 1) // 2):all():item())
+    ]]
+    for _, n in ipairs { 2, 3, 5 } do assert.are.equal("true\ntrue\n", (script(n, text))) end
+  end)
+end)
+
+describe("when a rank fails", function()
+  it("by an error, all end with its status and its message", function()
+    local out, status = script(3, [[
+      if rank == 2 then error "no such thing" end
+      sum(sgl.ones(3))
+    ]])
+    assert.are.equal(1, status)
+    assert.truthy(out:find("rank 2 failed with status 1", 1, true), out)
+    assert.truthy(out:find("s.lua:8: no such thing", 1, true), out)
+  end)
+
+  it("by a signal, all end with it", function()
+    local out, status = script(3, [[
+      for i = 1, 100 do
+        if rank == 1 and i == 30 then os.execute "kill -9 $PPID" end
+        sum(sgl.ones(3) * i)
+      end
+    ]])
+    assert.are.equal(128 + 9, status)
+    assert.truthy(out:find("rank 1 was killed by signal 9 (Killed) after 29 ", 1, true), out)
+  end)
+
+  it("by ending early, the others say so", function()
+    local out, status = script(2, [[
+      if rank == 1 then os.exit(0) end
+      sum(sgl.ones(3))
+    ]])
+    assert.are.equal(1, status)
+    assert.truthy(out:find("rank 1 has ended its script, rank 0 is at all_reduce f32[3]", 1, true),
+      out)
+  end)
+
+  it("by taking another step, both are shown", function()
+    local out, status = script(2, "sum(sgl.ones(rank + 3))")
+    assert.are.equal(1, status)
+    assert.truthy(out:find("the ranks take different steps: in exchange 1 rank ", 1, true), out)
+    assert.truthy(out:find("all_reduce f32[3]", 1, true), out)
+    assert.truthy(out:find("all_reduce f32[4]", 1, true), out)
+  end)
+
+  it("by not coming, the others wait so long and no longer", function()
+    local out, status = script(2, [[
+      if rank == 1 then os.execute "sleep 3" end
+      sum(sgl.ones(3))
+    ]], "--timeout 0.3")
+    assert.are.equal(1, status)
+    assert.truthy(out:find("rank 0 waited 0.3 s for rank 1 in exchange 1", 1, true), out)
+  end)
+end)
+
+it("says what is wrong with its own words", function()
+  for words, message in pairs {
+    [""] = "which script?",
+    ["-n 0 x.lua"] = "-n takes a number of ranks from 1 to 64, not 0",
+    ["-n two x.lua"] = "not two",
+    ["--timeout no x.lua"] = "--timeout takes seconds",
+    ["-n 2 --exakt 8 x.lua"] = "did you mean --exact?",
+    ["-n 2 --log /no/such/folder x.lua"] = "/no/such/folder/rank1.txt",
+  } do
+    local out, status = support.run(support.binary .. " run " .. words)
+    assert.are.equal(1, status)
+    assert.truthy(out:find(message, 1, true), out)
+  end
+end)

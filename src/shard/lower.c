@@ -1,0 +1,263 @@
+/* lower.c: the graph of one rank, in one walk over the nodes.
+ *
+ * An op takes its inputs in the placement of its factors and gives its result in theirs; a share of
+ * a sum is resolved at once. Where a value is wanted in another placement it is moved (move.c);
+ * placements that were made are used again.
+ * Holds: inputs and outputs of the graph are whole on each rank. Control nodes and effects take
+ *        whole values and run alike on all ranks.
+ */
+#include "shard/lower.h"
+#include <string.h>
+
+Cut shard_cut(const Lower *l, const Node *n, int d)
+{
+    bool free = l->s->node[n->id].free && l->units;
+    int64_t units = free ? l->units[d] : shard_units(l->s, n, d);
+    return (Cut){n->dims[d], units, l->s->plan->blocks};
+}
+
+int64_t shard_start(const Lower *l, const Node *n, int d, Axes axes)
+{
+    const Mesh *m = &l->s->plan->mesh;
+    int part = comm_mesh_part(m, axes, l->s->plan->rank);
+    return comm_cut_start(shard_cut(l, n, d), comm_mesh_parts(m, axes), part);
+}
+
+int64_t shard_length(const Lower *l, const Node *n, int d, Axes axes)
+{
+    const Mesh *m = &l->s->plan->mesh;
+    int part = comm_mesh_part(m, axes, l->s->plan->rank);
+    return comm_cut_start(shard_cut(l, n, d), comm_mesh_parts(m, axes), part + 1) -
+           shard_start(l, n, d, axes);
+}
+
+void shard_dims(const Lower *l, const Node *n, const Axes *spec, Dim *out)
+{
+    for (int d = 0; d < n->rank; d++)
+        out[d] = spec[d] ? shard_length(l, n, d, spec[d]) : n->dims[d];
+}
+
+Axes shard_partial(const Lower *l, const Node *n)
+{
+    const ShardNode *v = &l->s->node[n->id];
+    Axes all = 0;
+    for (int k = 0; k < v->f.n; k++)
+        if (v->f.kind[k] >= FACTOR_sum && v->f.kind[k] <= FACTOR_min)
+            for (Axes a = v->fact[k]; a; a >>= 4) all = comm_axes_add(all, comm_axes_at(a, 0));
+    return all;
+}
+
+/* ---- values */
+
+/* Does a value lie so? Units say something of constants alone, and of dims that are cut. */
+static bool lies(const Lower *l, const Node *n, const Placed *p, const Axes *spec,
+                 const int64_t *units)
+{
+    bool same = true;
+    for (int d = 0; d < n->rank && same; d++)
+        same = p->spec[d] == spec[d] &&
+               (!spec[d] || !l->s->node[n->id].free || p->units[d] == units[d]);
+    return same;
+}
+
+static Node *keep(Lower *l, const Node *n, const Axes *spec, Node *made)
+{
+    Placed *p = base_arena_zero(&l->s->arena, 1, sizeof *p);
+    if (!p || !made) {
+        if (!p) base_no_memory(l->to->cx, "the partition of a step");
+        return NULL;
+    }
+    if (n->rank) memcpy(p->spec, spec, n->rank * sizeof *spec);
+    if (n->rank && l->units) memcpy(p->units, l->units, n->rank * sizeof *p->units);
+    p->node = made;
+    p->next = l->have[n->id];
+    l->have[n->id] = p;
+    return made;
+}
+
+/* Elements that have to be gathered to move a value. */
+static int64_t gathered(const Lower *l, const Node *n, const Axes *from, const Axes *to)
+{
+    int64_t count = 1;
+    bool moves = false;
+    for (int d = 0; d < n->rank; d++) {
+        moves = moves || !comm_axes_begin(to[d], from[d]);
+        count *= shard_length(l, n, d, to[d]);
+    }
+    return moves ? count : 0;
+}
+
+/* Where the dims of input i lie that have the factors of these dims of the result. */
+static void spec_by_result(const ShardNode *v, const Node *n, int i, const Axes *spec, Axes *out)
+{
+    memset(out, 0, OP_MAX_RANK * sizeof *out);
+    for (int d = 0; d < n->in[i]->rank; d++)
+        for (int e = 0; e < n->rank; e++)
+            if (v->in[i][d] >= 0 && v->f.out[e] == v->in[i][d]) out[d] = spec[e];
+}
+
+static Node *find(const Lower *l, const Node *n, const Axes *spec, const int64_t *units)
+{
+    for (const Placed *p = l->have[n->id]; p; p = p->next)
+        if (lies(l, n, p, spec, units)) return p->node;
+    return NULL;
+}
+
+/* A value of constants and positions: a chain of ops with one input at most. Its dims are cut as
+ * those of the values that it meets, of which `units` tells. */
+static Node *make_free(Lower *l, const Node *n, const Axes *spec, const int64_t *units)
+{
+    Axes inner[OP_MAX_RANK];
+    int64_t inner_units[OP_MAX_RANK] = {0};
+    const ShardNode *v = &l->s->node[n->id];
+    Node *in[1] = {NULL}, *there = find(l, n, spec, units);
+    if (there) return there;
+    if (n->nin) {
+        spec_by_result(v, n, 0, spec, inner);
+        for (int d = 0; d < n->in[0]->rank; d++)
+            for (int e = 0; e < n->rank; e++)
+                if (v->in[0][d] >= 0 && v->f.out[e] == v->in[0][d]) inner_units[d] = units[e];
+        in[0] = make_free(l, n->in[0], inner, inner_units);
+        if (!in[0]) return NULL;
+    }
+    l->units = units;
+    Node *made = keep(l, n, spec, shard_part(l, n, in, spec));
+    l->units = NULL;
+    return made;
+}
+
+/* The value in a placement; `units` of its dims, if it is a constant. */
+static Node *get(Lower *l, const Node *n, const Axes *spec, const int64_t *units)
+{
+    const Placed *best = NULL;
+    int64_t least = INT64_MAX;
+    if (l->s->node[n->id].free) return make_free(l, n, spec, units);
+    Node *there = find(l, n, spec, units);
+    if (there) return there;
+    for (const Placed *p = l->have[n->id]; p; p = p->next) {
+        int64_t count = gathered(l, n, p->spec, spec);
+        if (best && count >= least) continue;
+        best = p;
+        least = count;
+    }
+    if (!best) return NULL;
+    return keep(l, n, spec, shard_move(l, n, best->node, best->spec, spec));
+}
+
+static Node *get_whole(Lower *l, const Node *n)
+{
+    const Axes whole[OP_MAX_RANK] = {0};
+    const int64_t units[OP_MAX_RANK] = {0};
+    return get(l, n, whole, units);
+}
+
+/* The units of the dims that have factor k: of a value that is no constant. */
+static int64_t factor_units(const Lower *l, const Node *n, int k)
+{
+    const ShardNode *v = &l->s->node[n->id];
+    for (int i = 0; i <= n->nin; i++) {
+        const Node *end = i < n->nin ? n->in[i] : n;
+        const int8_t *row = i < n->nin ? v->in[i] : v->f.out;
+        for (int d = 0; d < end->rank && !l->s->node[end->id].free; d++)
+            if (row[d] == k) return shard_units(l->s, end, d);
+    }
+    return 1;
+}
+
+/* The inputs of an op in the placement of its factors. */
+static bool take_inputs(Lower *l, const Node *n, Node **in)
+{
+    const ShardNode *v = &l->s->node[n->id];
+    for (int i = 0; i < n->nin; i++) {
+        Axes spec[OP_MAX_RANK] = {0};
+        int64_t units[OP_MAX_RANK] = {0};
+        for (int d = 0; d < n->in[i]->rank; d++) {
+            int k = v->in[i][d];
+            if (k < 0) continue;
+            spec[d] = v->fact[k];
+            units[d] = factor_units(l, n, k);
+        }
+        in[i] = get(l, n->in[i], spec, units);
+        if (!in[i]) return false;
+    }
+    return true;
+}
+
+/* The table that a scatter adds to, and what its ranks add together. */
+static Node *add_table(Lower *l, const Node *n, Node *sum, const Axes *spec)
+{
+    int64_t units[OP_MAX_RANK] = {0};
+    for (int d = 0; d < n->rank; d++) units[d] = shard_units(l->s, n, d);
+    Node *x = get(l, n->in[0], spec, units);
+    return x && sum ? ir_add(x, sum) : NULL;
+}
+
+/* What takes n's place. The inputs that the rewriter brings are of one placement; here they are
+ * taken in that of n. */
+static Node *lower_node(Rebuild *rb, const Node *n, Node **in)
+{
+    Lower *l = rb->arg;
+    const ShardNode *v = &l->s->node[n->id];
+    Axes spec[OP_MAX_RANK] = {0};
+    l->to = rb->to;
+    if (n->op == OP_input) return keep(l, n, spec, ir_rebuild_same(rb, n, in));
+    if (v->free) return get_whole(l, n);
+    for (int d = 0; d < n->rank; d++)
+        if (v->f.out[d] >= 0) spec[d] = v->fact[v->f.out[d]];
+    if (!take_inputs(l, n, in)) return NULL;
+    Node *made = shard_part(l, n, in, spec);
+    Axes partial = shard_partial(l, n);
+    if (partial && made) {
+        FactorKind kind = (FactorKind)v->f.kind[shard_reduced(l->s, n)];
+        made = shard_resolve(l, n, made, kind, partial, spec);
+        if (n->op == OP_scatter_add) made = add_table(l, n, made, spec);
+    }
+    return keep(l, n, spec, made);
+}
+
+/* ---- ends */
+
+static int failure(const Lower *l)
+{
+    int code = l->s->g->cx->err.code;
+    return code ? code : SGL_EINTERN;
+}
+
+/* Outputs, assigned values and effects, whole. */
+static int make_ends(Lower *l, const Rebuild *rb)
+{
+    const Graph *g = l->s->g;
+    int code = SGL_OK;
+    for (int k = 0; k < g->outputs.n && code >= 0; k++) {
+        Node *whole = get_whole(l, g->outputs.at[k].node);
+        code = whole ? ir_output(l->to, whole, g->outputs.at[k].name) : failure(l);
+    }
+    for (int a = 0; a < g->assigns.n && code >= 0; a++) {
+        Node *whole = get_whole(l, g->assigns.at[a].value);
+        Node *input = rb->made[g->inputs.at[g->assigns.at[a].input].node->id];
+        code = whole ? ir_assign(l->to, input, whole) : failure(l);
+    }
+    for (int e = 0; e < g->effects.n && code >= 0; e++) {
+        Node *last = get_whole(l, g->effects.at[e].last);
+        code = last ? ir_effect(l->to, g->effects.at[e].channel, last) : failure(l);
+    }
+    return code;
+}
+
+Graph *shard_lower(Sharding *s)
+{
+    Lower l = {.s = s, .to = ir_graph_new(s->g->cx)};
+    Rebuild rb = {.from = s->g, .to = l.to, .remake = lower_node, .origin = ORIGIN_SAME, .arg = &l};
+    int code = l.to ? SGL_OK : SGL_ENOMEM;
+    l.have = base_arena_zero(&s->arena, (size_t)s->g->nodes.n + 1, sizeof *l.have);
+    if (!l.have) code = base_no_memory(s->g->cx, "the partition of a step");
+    if (code >= 0) {
+        l.to->shares = true;
+        code = ir_rebuild_nodes(&rb);
+        if (code >= 0) code = make_ends(&l, &rb);
+        ir_rebuild_end(&rb);
+    }
+    if (code >= 0) return l.to;
+    ir_graph_free(l.to);
+    return NULL;
+}

@@ -1,0 +1,44 @@
+/* lower.h: what the files that make a rank's graph share.
+ */
+#ifndef SGL_SHARD_LOWER_H
+#define SGL_SHARD_LOWER_H
+#include "ir/build.h"
+#include "ir/rebuild.h"
+#include "shard/classes.h"
+
+/* A value as it was made in one placement. */
+typedef struct Placed {
+    struct Placed *next;
+    Axes spec[OP_MAX_RANK];
+    int64_t units[OP_MAX_RANK]; /* of constants and positions: those of what they meet */
+    Node *node;
+} Placed;
+
+typedef struct Lower {
+    Sharding *s;
+    Graph *to;
+    Placed **have;             /* by old id */
+    Node *last;                /* the collective before: the next waits for it */
+    const int64_t *units;      /* while a constant is made: the units of its dims */
+} Lower;
+
+/* The cut of dim d of n; where this rank's part over the axes begins, and how long it is. */
+Cut shard_cut(const Lower *l, const Node *n, int d);
+int64_t shard_start(const Lower *l, const Node *n, int d, Axes axes);
+int64_t shard_length(const Lower *l, const Node *n, int d, Axes axes);
+/* What this rank has of n's dims. */
+void shard_dims(const Lower *l, const Node *n, const Axes *spec, Dim *out);
+/* The axes over which factors that n reduces are cut: its result is partial over them. */
+Axes shard_partial(const Lower *l, const Node *n);
+
+/* part.c: n over the parts in[] of its inputs, with a result that lies like spec; where it is
+ * partial, this rank's share. NULL with the error set. */
+Node *shard_part(Lower *l, const Node *n, Node **in, const Axes *spec);
+/* What a share adds nothing by: -0, 1, or the least or the largest value. */
+double shard_neutral(FactorKind kind, Dtype dtype);
+/* move.c: a value of n that lies like `from`, as it lies like `to`. */
+Node *shard_move(Lower *l, const Node *n, Node *at, const Axes *from, const Axes *to);
+/* Shares over the axes of n's result, which lies like `spec`, become the whole sum. Where n itself
+ * is to lie over these axes, each rank gets its part, and spec says so. */
+Node *shard_resolve(Lower *l, const Node *n, Node *share, FactorKind kind, Axes axes, Axes *spec);
+#endif

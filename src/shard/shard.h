@@ -1,0 +1,37 @@
+/* shard.h: the partitioner: from the graph of a step to that of one rank, with its collectives.
+ *
+ *     blocks     the sums that ranks may share get a fixed tree (exact mode)      blocks.c
+ *     classes    which dims belong together, and into how many units one is cut   classes.c
+ *     spread     axes of the mesh spread from annotated inputs to all values      spread.c
+ *     lower      each op on its parts; where placements meet, a collective        lower.c
+ *
+ * In:    a static graph, a mesh, the number of a rank.
+ * Out:   the rank's graph, with the inputs and outputs of the whole.
+ * Holds: what is decided depends on the graph, the mesh and the settings, never on the rank, so all
+ *        ranks get the same collectives in the same order. In exact mode the blocks depend on the
+ *        graph alone: its values have the same bits on any mesh, one rank too.
+ */
+#ifndef SGL_SHARD_SHARD_H
+#define SGL_SHARD_SHARD_H
+#include "comm/mesh.h"
+#include "ir/graph.h"
+
+typedef struct ShardPlan {
+    Mesh mesh;
+    int rank;
+    int blocks;                /* exact mode: S; 0: off */
+    bool all;                  /* exact mode: every float sum has blocks, not only those over
+                                  samples and those that end as one number */
+} ShardPlan;
+
+/* What the context's settings and its job ask for: false: steps stay as they are. */
+bool shard_plan_of(const Ctx *cx, ShardPlan *out);
+/* The graph of the plan's rank; NULL with the error set. g is only read. */
+Graph *shard_step(const Graph *g, const ShardPlan *plan);
+
+/* The dim of an input that counts samples: what a mark says, or where no argument of the graph has
+ * one, the first dim of each; -1: none. */
+int shard_batch_dim(const Graph *g, int input);
+/* The graph, equal nodes being one, with blocks (blocks.c). */
+Graph *shard_blocks(const Graph *g, int blocks, bool all);
+#endif

@@ -1,0 +1,119 @@
+/* spread.c: spreads the axes of a mesh from annotated inputs to all values.
+ *
+ * An axis on a dim goes onto the dim's factor, unless another factor of the op has it, and from
+ * there onto every dim of that factor whose value does not use it and whose list it extends.
+ * Forward and backward over all ops, until nothing changes.
+ * Holds: what is set stays; the order of nodes alone decides, so all ranks get the same.
+ */
+#include <string.h>
+#include "ir/blocks.h"
+#include "shard/classes.h"
+
+/* May a factor be cut? In exact mode a float sum only if it has a tree, and by its first dim. */
+static bool can_cut(const Sharding *s, const Node *n, int k)
+{
+    FactorKind kind = (FactorKind)s->node[n->id].f.kind[k];
+    bool half = n->dtype == DT_f16 || n->dtype == DT_bf16;
+    if (kind == FACTOR_fix || kind == FACTOR_pick || kind == FACTOR_own) return false;
+    if (kind != FACTOR_sum && kind != FACTOR_prod) return true;
+    if (!s->plan->blocks || !ir_is_float(n)) return true;
+    return ir_blocks(n).n > 1 && k == shard_reduced(s, n) && !half;
+}
+
+/* Lays axes on a dim, unless the value uses them elsewhere or has others there. */
+static bool put(Sharding *s, const Node *n, int d, Axes axes)
+{
+    ShardNode *v = &s->node[n->id];
+    if (v->free || n->dims[d] == 1 || v->spec[d] == axes || !comm_axes_begin(axes, v->spec[d]))
+        return false;
+    if (s->plan->blocks && comm_mesh_parts(&s->plan->mesh, axes) > s->plan->blocks) return false;
+    for (int e = 0; e < n->rank; e++)
+        if (e != d && comm_axes_set(v->spec[e]) & comm_axes_set(axes)) return false;
+    v->spec[d] = axes;
+    return true;
+}
+
+/* Are axes on another factor of the op? */
+static bool taken(const ShardNode *v, int k, Axes axes)
+{
+    for (int j = 0; j < v->f.n; j++)
+        if (j != k && comm_axes_set(v->fact[j]) & comm_axes_set(axes)) return true;
+    return false;
+}
+
+typedef bool (*EndFn)(Sharding *s, const Node *n, int k, const Node *end, int d);
+
+/* Calls fn for each dim that has factor k: of inputs, then of the result. */
+static bool each_end(Sharding *s, const Node *n, int k, EndFn fn)
+{
+    const ShardNode *v = &s->node[n->id];
+    bool changed = false;
+    for (int i = 0; i <= n->nin; i++) {
+        const Node *end = i < n->nin ? n->in[i] : n;
+        const int8_t *row = i < n->nin ? v->in[i] : v->f.out;
+        for (int d = 0; d < end->rank; d++)
+            if (row[d] == k && fn(s, n, k, end, d)) changed = true;
+    }
+    return changed;
+}
+
+static bool take_axes(Sharding *s, const Node *n, int k, const Node *end, int d)
+{
+    ShardNode *v = &s->node[n->id];
+    Axes axes = s->node[end->id].spec[d];
+    if (axes == v->fact[k] || !comm_axes_begin(axes, v->fact[k]) || taken(v, k, axes)) return false;
+    v->fact[k] = axes;
+    return true;
+}
+
+static bool give_axes(Sharding *s, const Node *n, int k, const Node *end, int d)
+{
+    return put(s, end, d, s->node[n->id].fact[k]);
+}
+
+static bool visit(Sharding *s, const Node *n)
+{
+    bool changed = false;
+    for (int k = 0; k < s->node[n->id].f.n; k++) {
+        if (!can_cut(s, n, k)) continue;
+        if (each_end(s, n, k, take_axes)) changed = true;
+        if (s->node[n->id].fact[k] && each_end(s, n, k, give_axes)) changed = true;
+    }
+    return changed;
+}
+
+/* State and what it is set to lie alike. */
+static bool visit_assign(Sharding *s, const GraphAssign *a)
+{
+    const Node *state = s->g->inputs.at[a->input].node;
+    bool changed = false;
+    for (int d = 0; d < state->rank; d++) {
+        if (put(s, a->value, d, s->node[state->id].spec[d])) changed = true;
+        if (put(s, state, d, s->node[a->value->id].spec[d])) changed = true;
+    }
+    return changed;
+}
+
+static void settle(Sharding *s)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int id = 0; id < s->g->nodes.n; id++)
+            if (visit(s, s->g->nodes.at[id])) changed = true;
+        for (int id = s->g->nodes.n - 1; id >= 0; id--)
+            if (visit(s, s->g->nodes.at[id])) changed = true;
+        for (int a = 0; a < s->g->assigns.n; a++)
+            if (visit_assign(s, &s->g->assigns.at[a])) changed = true;
+    }
+}
+
+int shard_spread(Sharding *s)
+{
+    const Axes data = comm_axes_add(0, 0);
+    for (int i = 0; i < s->g->inputs.n; i++) {
+        int d = shard_batch_dim(s->g, i);
+        if (d >= 0) put(s, s->g->inputs.at[i].node, d, data);
+    }
+    settle(s);
+    return SGL_OK;
+}

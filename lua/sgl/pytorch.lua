@@ -13,6 +13,7 @@ local pytorch = {}
 
 local PLACE = "nothing to write: tensors and modules are where the program runs"
 local VALUES = "gradients are values that sgl.grad gives, not fields of tensors"
+local KEPT = "gradients are values: none is kept, and none zeroed"
 local SIZES = "a shape is a list: x.shape[1], x.shape[-1]"
 
 --- { the table in PyTorch, the table here, title, rows }; messages ask by the second.
@@ -28,7 +29,7 @@ pytorch.groups = {
     { "FloatTensor", "sgl.tensor({ 1, 2 }, \"f32\")" },
     { "LongTensor", "sgl.tensor({ 1, 2 }, \"i64\")" },
     { "cuda cpu device mps set_default_device", "", PLACE },
-    { "float32", "\"f32\"", "dtypes are strings: x:to(\"f32\"), sgl.zeros(2, { dtype = \"f32\" })" },
+    { "float32", "\"f32\"", "dtypes are strings: sgl.zeros(2, { dtype = \"f32\" })" },
     { "float64", "\"f64\"" },
     { "float16", "\"f16\"" },
     { "int64", "\"i64\"" },
@@ -49,7 +50,8 @@ pytorch.groups = {
     { "nan", "0 / 0" },
     { "utils", "sgl.data.dataset(x, y)" },
     { "set_num_threads get_num_threads", "sgl.config.threads" },
-    { "use_deterministic_algorithms", "", "nothing to write: results have the same bits everywhere" },
+    { "use_deterministic_algorithms", "",
+      "nothing to write: results have the same bits everywhere" },
     { "profiler", "sgl.coverage(step)", "and step:info(), sgl.counters()" },
     { "range", "sgl.arange(0, 5)" },
     { "vmap", "sgl.einsum(\"ij,ij->i\", x, y)",
@@ -60,8 +62,8 @@ pytorch.groups = {
   { "tensor", "tensor", "Methods and fields of tensors", {
     { "cuda cpu device xpu mps pin_memory is_cuda get_device", "", PLACE },
     { "grad", "sgl.grad(x:sum(), x)", VALUES },
-    { "requires_grad requires_grad_ retain_grad retains_grad is_leaf grad_fn", "sgl.grad(x:sum(), x)",
-      "any tensor may be asked for; nn.parameter marks what an optimizer trains" },
+    { "requires_grad requires_grad_ retain_grad retains_grad is_leaf grad_fn",
+      "sgl.grad(x:sum(), x)", "any tensor may be asked for; nn.parameter marks what an optimizer trains" },
     { "zero_grad", "", "nothing to write: " .. VALUES },
     { "numpy values", "x:tolist()" },
     { "data", "x:detach()" },
@@ -105,7 +107,8 @@ pytorch.groups = {
     { "index_put_ index_fill_ index_copy_", "x[index] = 0" },
     { "register_hook", "sgl.print(x)", "of what sgl.grad gave" },
     { "split_with_sizes tensor_split", "x:split({ 1, 2 }, 2)" },
-    { "mode unique", "x:flatten():int():bincount(9)", "counts of small integers; x:sort() for others" },
+    { "mode unique", "x:flatten():int():bincount(9)",
+      "counts of small integers; x:sort() for others" },
     { "logcumsumexp", "x:exp():cumsum(1):log()" },
     { "nansum", "x:nan_to_num(0):sum()" },
     { "aminmax", "x:amin(), x:amax()" },
@@ -114,7 +117,7 @@ pytorch.groups = {
   } },
 
   { "module", "module", "Methods of modules", {
-    { "zero_grad", "opt:minimize(loss)", "gradients are values, nothing is kept and nothing zeroed" },
+    { "zero_grad", "opt:minimize(loss)", KEPT },
     { "cuda cpu xpu", "", PLACE },
     { "half", "model:to(\"f16\")" },
     { "bfloat16", "model:to(\"bf16\")" },
@@ -136,7 +139,7 @@ pytorch.groups = {
   } },
 
   { "optimizer", "an optimizer", "Methods of optimizers", {
-    { "zero_grad", "opt:minimize(loss)", "gradients are values, nothing is kept and nothing zeroed" },
+    { "zero_grad", "opt:minimize(loss)", KEPT },
     { "param_groups", "opt:set_lr(0.1)", "opt:lr() reads the rate; opt.params are the parameters" },
     { "add_param_group", "optim.SGD({ { params = model:parameters(), lr = 0.1 } })",
       "all groups at once" },
@@ -266,8 +269,8 @@ end
 -- "add_" and its kin, which change a tensor in place.
 local function in_place(name)
   local stem = name:match "^(%l.*)_$"
-  return stem and rawget(core.Tensor, stem) and ("use x:assign(x:%s(…)): operations give new tensors, "
-    .. "assign puts a value into one"):format(stem) or nil
+  return stem and rawget(core.Tensor, stem) and ("use x:assign(x:%s(…)): operations give new "
+    .. "tensors, assign puts a value into one"):format(stem) or nil
 end
 
 -- The table "nn.init" of root; rooms that nobody named yet are loaded, but not into a capture.
@@ -289,8 +292,8 @@ local function elsewhere(root, where, name)
   end
 end
 
---- The way out for a name that the table `where` has not, or nil; `root` is the table sgl. Fields of
---- modules are the user's: of those only the rows are known.
+--- The way out for a name that the table `where` has not, or nil; `root` is the table sgl. Fields
+--- of modules are the user's: of those only the rows are known.
 function pytorch.hint(root, where, name)
   if type(name) ~= "string" then return nil end
   local row = rows_of[where] and rows_of[where][name]

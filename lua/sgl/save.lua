@@ -47,7 +47,8 @@ local function add(list, name, value, path, seen, above)
     return list
   elseif type(value) ~= "table" then
     raise("SGL_EARG", ("save: %s is %s, which %s cannot hold"):format(
-      core.quote(name), api.describe(value), path), "tensors, numbers and tables of them can be saved")
+      core.quote(name), api.describe(value), path),
+      "tensors, numbers and tables of them can be saved")
   elseif above[value] then
     raise("SGL_EARG", ("save: %s is a table that contains itself"):format(core.quote(name)))
   end

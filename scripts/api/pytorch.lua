@@ -8,13 +8,14 @@ local words = require "api.words"
 local HEAD = [[
 # From PyTorch
 
-Written by `make docs` from `lua/sgl/pytorch.lua`, whose rows are also what an error says when one of
-these names is asked for; each line of code in the tables is run by the specs.
+Written by `make docs` from `lua/sgl/pytorch.lua`, whose rows are also what an error says when one
+of these names is asked for; each line of code in the tables is run by the specs.
 
 ## What differs
 
 - **Gradients are values.** There is no tape, no `.grad`, no `zero_grad`, no `no_grad`:
-  `sgl.grad(loss, params)` gives a list of tensors, `opt:minimize(loss)` makes it, clips and updates.
+  `sgl.grad(loss, params)` gives a list of tensors, `opt:minimize(loss)` makes it, clips and
+  updates.
 - **A step is compiled as a whole**, loss, gradients and update, by `sgl.compile`. Without it the
   same code runs, slower.
 - **Tensors are values.** `x + 1` is a new tensor; nothing aliases, so there are no views, strides
@@ -22,12 +23,12 @@ these names is asked for; each line of code in the tables is run by the specs.
 - **Dims and positions count from 1**, from -1 at the end, in ranges with both ends: `x[1:3]` is
   `x[{ { 2, 3 } }]`, `x[:, 0]` is `x[{ {}, 1 }]`, `x.sum(0)` is `x:sum(1)`. Indices *inside* tensors
   (classes, token ids, what `argmax` gives) count from 0.
-- **Methods take a colon**, fields a dot: `x:sum()`, `x.shape`. Options stand in one table at the end:
-  `x.sum(1, keepdim=True)` is `x:sum(2, { keepdim = true })`.
+- **Methods take a colon**, fields a dot: `x:sum()`, `x.shape`. Options stand in one table at the
+  end: `x.sum(1, keepdim=True)` is `x:sum(2, { keepdim = true })`.
 - **Losses and activations are functions**: `nn.cross_entropy(logits, classes)`. Activations are
   layers too, for `nn.Sequential`.
-- **There is no device to choose.** Names of dtypes are strings: `"f32"`, `"f64"`, `"f16"`, `"bf16"`,
-  `"i32"`, `"i64"`, `"u8"`, `"bool"`. Whole numbers make an `i32` tensor.
+- **There is no device to choose.** Names of dtypes are strings: `"f32"`, `"f64"`, `"f16"`,
+  `"bf16"`, `"i32"`, `"i64"`, `"u8"`, `"bool"`. Whole numbers make an `i32` tensor.
 - **Comparisons are methods**: `x:gt(0)`, `x:eq(y)`. By `==` Lua compares two tensors with an error
   that says so, but a tensor with a number, a string or nil is just `false`: Lua does not ask.
 - `repeat`, `and`, `or`, `not` are words of Lua: `x:tile(2)`, `a & b`, `a | b`, `~a`.
@@ -77,9 +78,8 @@ print(("%.3f"):format(loss:item()))
 ## Weights
 
 A file that `safetensors.torch.save_file(model.state_dict(), path)` wrote loads into a module of the
-same layers, names from 0 and all: `model:load_state_dict(sgl.load(path), { from = "pytorch" })`.
-`sgl.save(model, path)` writes a file that `safetensors.torch.load_file` reads. Names and layouts are
-those of PyTorch, except that list positions count from 1 and attention keeps its projections apart.
+same layers: `model:load_state_dict(sgl.load(path), { from = "pytorch" })`. `sgl.save(model, path)`
+writes a file that `safetensors.torch.load_file` reads.
 ]]
 
 local function names(row, prefix)
@@ -104,7 +104,8 @@ return function()
       rows[i] = { names(row, prefix), row[2] ~= "" and "`" .. row[2] .. "`" or "",
                   words.plain(row[3] or "") }
     end
-    parts[#parts + 1] = ("## %s\n\n%s\n"):format(group[3], words.table({ "there", "here", "" }, rows))
+    local lines = words.table({ "there", "here", "" }, rows)
+    parts[#parts + 1] = ("## %s\n\n%s\n"):format(group[3], lines)
   end
   parts[#parts + 1] = "Names that change a tensor in place and end in an underscore, such as "
     .. "`x.add_(1)`, are\n`x:assign(x:add(1))`.\n"

@@ -185,7 +185,8 @@ describe("a value in a message", function()
 
   it("keeps whole characters, and escapes what is none", function()
     assert.are.equal("'ö€\u{1F600}'", core.quote "ö€\u{1F600}")
-    assert.are.equal([['\xff\xc3(\xed\xa0\x80\xc2\x85']], core.quote "\xff\xc3(\xed\xa0\x80\xc2\x85")
+    assert.are.equal([['\xff\xc3(\xed\xa0\x80\xc2\x85']],
+      core.quote "\xff\xc3(\xed\xa0\x80\xc2\x85")
     assert.are.equal("'" .. ("€"):rep(66) .. "...'", core.quote(("€"):rep(67)))
     assert.are.equal("'" .. ("a"):rep(200) .. "'", core.quote(("a"):rep(200)))
   end)

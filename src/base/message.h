@@ -17,8 +17,9 @@ enum {
 /* A value as it is shown; returns its length. */
 size_t base_message_value(char to[MESSAGE_VALUE_CAP], const char *text, size_t n);
 
-/* As vsnprintf, with %I for a long long besides. A %s that stands behind a quote ('%s') or at the
- * beginning of the format (a file, most often) is a value. A text that is too long ends in "...". */
+/* As vsnprintf, with %I for a long long besides. A %s that stands behind a quote ('%s') or at
+ * the beginning of the format (a file, most often) is a value. A text that is too long ends in
+ * "...". */
 void base_message_format(char *to, size_t cap, const char *fmt, va_list ap);
 
 /* A text that is put together already, with its control bytes escaped, line ends kept. */

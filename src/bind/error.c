@@ -120,11 +120,23 @@ int bind_throw(lua_State *L, Host *h)
     return raise_top(L, e.code, e.hint);
 }
 
+const char BIND_FAILURE;
+
+/* Notes the failure whose text is on the top, before nil is returned for it. */
+static void note_failure(lua_State *L)
+{
+    lua_Debug ar;
+    SrcPos at = bind_position(L, &ar);
+    if (!at.file) return;
+    lua_pushfstring(L, "the call at %s:%d gave nil: %s", at.file, at.line, lua_tostring(L, -1));
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &BIND_FAILURE);
+}
+
 int bind_fail(lua_State *L, const Err *e)
 {
     lua_pushnil(L);
     lua_pushstring(L, *e->text ? e->text : base_err_sentence(e->code));
-    bind_failed(L);
+    note_failure(L);
     lua_pushstring(L, base_err_name(e->code));
     return 3;
 }
@@ -189,7 +201,7 @@ static int error_fail(lua_State *L)
     code_of(L, 1);
     lua_pushnil(L);
     push_clean(L, 2);
-    bind_failed(L);
+    note_failure(L);
     lua_pushvalue(L, 1);
     return 3;
 }

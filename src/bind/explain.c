@@ -8,18 +8,6 @@
 #include <string.h>
 #include "bind/room.h"
 
-static const char FAILURE; /* its address is the key, in the registry, of the last failure's text */
-
-/* Notes the failure that is being returned: its text is on the top. */
-void bind_failed(lua_State *L)
-{
-    lua_Debug ar;
-    SrcPos at = bind_position(L, &ar);
-    if (!at.file) return;
-    lua_pushfstring(L, "the call at %s:%d gave nil: %s", at.file, at.line, lua_tostring(L, -1));
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &FAILURE);
-}
-
 static bool ends_in(const char *text, const char *end)
 {
     size_t n = strlen(text), m = strlen(end);
@@ -31,7 +19,7 @@ const char *bind_explain(lua_State *L, const char *message)
     if (ends_in(message, "stack overflow"))
         return lua_pushfstring(L, "%s\n  a function calls itself without end", message);
     if (!strstr(message, " a nil value")) return message;
-    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FAILURE) != LUA_TSTRING) return message;
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &BIND_FAILURE) != LUA_TSTRING) return message;
     return lua_pushfstring(L, "%s\n  %s\n  assert(…) around such a call raises that there", message,
                            lua_tostring(L, -1));
 }

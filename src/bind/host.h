@@ -82,7 +82,8 @@ SrcPos bind_position(lua_State *L, lua_Debug *ar); /* the user's; file is NULL i
 Src bind_src(lua_State *L, Host *h, const char *in); /* in: a function of the library, or NULL */
 const char *bind_plain_name(const char *file); /* without "./" */
 
-/* explain.c: the message of an error that nobody caught, with its cause where it is known; pushes. */
+/* explain.c: the message of an error that nobody caught, with its cause where that is known;
+ * pushes. */
 const char *bind_explain(lua_State *L, const char *message);
 
 /* args.c: `what` begins the message, such as the name of the op. */

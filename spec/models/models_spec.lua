@@ -8,7 +8,7 @@
 local sgl = require "sgl"
 
 local SIZES = { 3, 3, 4, 3 }                     -- of the batches of the turns
-local FILES = { "sequences", "images", "generative", "learning" }
+local FILES = { "sequences", "images", "generative", "learning", "idioms" }
 
 local WAYS = {
   { "captured whole", { fullgraph = true } },

@@ -1,6 +1,7 @@
 /* interrupt.c: Ctrl-C in the interpreter.
  *
- *   first    what the library does ends, a step whole; then the user's next instruction raises
+ *   first    what the library does ends, a step whole, a file at the next piece; then the user's
+ *            next instruction raises
  *   second   before that: the running program stops at its next step, Lua at its next instruction,
  *            wherever it is; the error says that state may be torn
  *   next     what was raised may have been caught: it ends the process, as it ends `lua`
@@ -22,7 +23,7 @@ static const char RELOAD[] = "what a step updates may be partly of this one and 
 typedef enum Phase { IDLE, ASKED, URGED, TAKEN } Phase;
 
 static lua_State *volatile armed;
-static volatile int *volatile flag; /* Ctx.interrupted of the armed state's host, if any */
+static Ctx *volatile watched; /* of the armed state's host, if any */
 static volatile sig_atomic_t phase, held;
 static Phase taken_from; /* what was answered last */
 
@@ -40,9 +41,10 @@ static void on_signal(int signal_number)
 {
     (void)signal_number;
     phase = phase == IDLE ? ASKED : URGED;
+    if (watched) watched->asked = 1;
     if (phase == URGED) {
         install(SIG_DFL);
-        if (flag) *flag = 1;
+        if (watched) watched->interrupted = 1;
     }
     if (armed && (!held || phase == URGED)) lua_sethook(armed, stop, ALL, 1);
 }
@@ -84,7 +86,9 @@ static void stop(lua_State *L, lua_Debug *ar)
                     0); /* less often, so that it ends sooner */
 }
 
-void bind_interrupt_watch(Ctx *cx) { flag = armed && cx ? &cx->interrupted : NULL; }
+void bind_interrupt_watch(Ctx *cx) { watched = armed ? cx : NULL; }
+
+static void forget(Ctx *cx) { cx->asked = cx->interrupted = 0; }
 
 void bind_interrupt_arm(lua_State *L, bool on)
 {
@@ -97,14 +101,14 @@ void bind_interrupt_ready(void)
 {
     if (!armed) return;
     lua_sethook(armed, NULL, 0, 0);
-    if (flag) *flag = 0;
+    if (watched) forget(watched);
     bind_interrupt_arm(armed, true);
 }
 
 void bind_interrupt_taken(lua_State *L, Host *h)
 {
-    if (h) h->cx->interrupted = 0;
-    if (flag) *flag = 0;
+    if (h) forget(h->cx);
+    if (watched) forget(watched);
     if (!armed || phase == IDLE) return;
     taken_from = (Phase)phase;
     phase = TAKEN;
@@ -118,7 +122,7 @@ void bind_interrupt_again(void)
     if (!armed || phase != TAKEN) return;
     phase = taken_from;
     if (phase == ASKED) install(on_signal);
-    else if (flag) *flag = 1;
+    else if (watched) watched->interrupted = 1;
     if (!held || phase == URGED) lua_sethook(armed, stop, ALL, 1);
 }
 

@@ -268,9 +268,9 @@ static int make_alike(lua_State *L, Host *h, const char *what, Dtype dtype, int 
     return push_node(L, h, tr, ir_broadcast(n, rank, dims));
 }
 
-/* core.full(shape, value, dtype?, what?); `what` begins messages. Recorded, equal constants are one
- * node. So outside a capture a float one is a leaf, which gradients can be taken of: it is not every
- * other constant. */
+/* core.full(shape, value, dtype?, what?); `what` begins messages. Recorded, equal constants are
+ * one node. So outside a capture a float one is a leaf, which gradients can be taken of: it is not
+ * every other constant. */
 static int make_full(lua_State *L)
 {
     Host *h = bind_of(L);

@@ -415,6 +415,7 @@ void watch_off(lua_State *L, Watch *w)
 {
     if (!w || !w->on) return;
     w->on = false;
+    if (w->journal) watch_journal_end(L, w);
     watching = w->outer;
     w->host->lookout = NULL;
     lua_setallocf(L, w->alloc, w->alloc_data);
@@ -442,6 +443,7 @@ void watch_free(Watch *w)
     base_map_free(&w->internal);
     base_map_free(&w->given);
     base_map_free(&w->walked);
+    base_map_free(&w->behind);
     base_map_free(&w->handlers);
     base_map_free(&w->frame_of);
     base_map_free(&w->code_of);

@@ -136,6 +136,12 @@ function guards.reason(held, number, names)
   return path .. " " .. change, path
 end
 
+--- The place that guard `number` is about, a field or an upvalue.
+function guards.place(held, number, names)
+  local list = core.guards_list(held)
+  return path_of(list[number], reached_from(list), names or {}, 1)
+end
+
 --- A function that gives the place of an object among the guards in the list, or nil.
 function guards.places(list, names)
   local from = reached_from(list)

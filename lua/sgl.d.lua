@@ -35,6 +35,7 @@ local sgl = { Tensor = Tensor }
 ---@field cache_size_limit integer bytes of programs kept in memory, and as many on disk; the least recently used go first
 ---@field cache_dir string folder of programs on disk, ~/ is $HOME/; empty: sgl/ in $XDG_CACHE_HOME, or in ~/.cache
 ---@field cache_min_nodes integer graphs of fewer nodes are compiled without a look at the disk, which takes as long
+---@field unpack_limit integer bytes that a gzipped file may unpack to: a small file can be packed to fill any memory; 0: any
 ---@field config string configuration file; empty: sgl.yaml or sgl.config.lua in the current folder, if there
 ---@field preset "none"|"dev"|"prod" a set of settings for developing or for production; what is said expressly in the same place wins
 ---@field enable string|table components that start and whose events are told, such as all,-disk: the backends, events of capture, compile and run, programs kept in memory (cache) and on disk
@@ -1579,6 +1580,17 @@ function sgl.print(...) end
 ---@param message? string default 'assertion failed'
 ---@return any # the condition
 function sgl.assert(cond, message) end
+
+---Calls an op that a library in C has registered, by its name: on tensors, and with a table of its attributes behind them. docs/custom-ops.md shows how one is written.
+---@param name string such as "mylib.scale_rows"
+---@param ... sgl.Tensor|table the inputs, then the attributes
+---@return any # the results, one after the other
+function sgl.custom(name, ...) end
+
+---Registers the ops of a shared object that exports them by SGL_OPS of sgl.h.
+---@param path string of the file, such as "./mylib.so"
+---@return any # how many ops it brings
+function sgl.load_ops(path) end
 
 ---A captured graph. tostring shows it; g:text() is the form that can be read back.
 ---@class sgl.Graph

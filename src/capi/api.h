@@ -22,6 +22,8 @@ struct sgl_program {
 
 /* What the C interface keeps for the context. */
 Api *capi_api(const Ctx *cx);
+/* The error of calls without a context, which sgl_error(NULL) tells, cleared. */
+Err *capi_api_error(void);
 /* Begins a call: clears the error. SGL_EARG: no context; SGL_ESTATE: called from a callback, whose
  * caller's error stays. */
 int capi_api_enter(Ctx *cx);

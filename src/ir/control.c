@@ -171,7 +171,10 @@ static bool block_may_fail(const Graph *block)
 
 bool ir_may_fail(const Node *n)
 {
-    if (!ir_is_control(n)) return ir_op(n)->family == FAM_effect || ir_op(n)->domain == DOM_INDEX;
+    Family family = ir_op(n)->family;
+    if (n->op == OP_result) return ir_may_fail(n->in[0]);
+    if (!ir_is_control(n))
+        return family == FAM_effect || family == FAM_custom || ir_op(n)->domain == DOM_INDEX;
     Control c = ir_control(n);
     return block_may_fail(c.block[0]) || block_may_fail(c.block[1]);
 }

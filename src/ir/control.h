@@ -53,8 +53,8 @@ bool ir_flows(const Node *n, int i);
  * that may leave an input unused, or as one whose blocks do so. */
 uint8_t ir_control_masks(const Node *n);
 
-/* May the values that it meets end a run: a position outside, an effect, or a control node over
- * such? */
+/* May the values that it meets end a run: a position outside, an effect, a registered op, or a
+ * control node over such? */
 bool ir_may_fail(const Node *n);
 
 /* The node of result `out`; blocks by number, inputs in the order that the table above says. */

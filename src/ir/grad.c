@@ -17,7 +17,9 @@
 #include "ir/build.h"
 #include "ir/check.h"
 #include "ir/control.h"
+#include "ir/custom.h"
 #include "ir/grad.h"
+#include "ir/result.h"
 
 typedef struct Reverse {
     Graph *g;
@@ -114,15 +116,24 @@ static Node *guard_whole(Node *dx, Node *dy)
     return ir_where(any, dx, ir_const_like(dx, 0));
 }
 
+/* Does an element of its gradient depend on that at its place of the one cotangent? */
+static bool is_each(const Node *n)
+{
+    const sgl_op *op = ir_custom_op(n);
+    if (!op) return ir_family_elementwise(ir_op(n)->family);
+    return op->flags & SGL_OP_ELEMENTWISE && op->outputs == 1;
+}
+
 /* What of the mark of n goes on to its inputs, and dx behind it: a factor that is infinite must not
  * make NaN of what is 0 only because something was not taken. */
 static uint8_t mask(const Reverse *r, const Node *n, Node *dy, Node **dx)
 {
     Family family = ir_op(n)->family;
-    bool mixes = family == FAM_dot || family == FAM_reduce;
+    bool each = is_each(n);
+    bool mixes = family == FAM_dot || family == FAM_reduce || (family == FAM_custom && !each);
     uint8_t mark = r->masked[n->id] & (mixes ? MASK_WHOLE : MASK_PART | MASK_WHOLE);
     if (!mark || !dy || passes(*dx, dy)) return mark;
-    if (ir_family_elementwise(family)) *dx = guard_elements(*dx, dy);
+    if (each) *dx = guard_elements(*dx, dy);
     else if (mixes && n->op != OP_sum) *dx = guard_whole(*dx, dy);
     return mark;
 }
@@ -165,7 +176,7 @@ static bool gather_results(Reverse *r, Node *n, int nout, Node **dy, uint8_t *ma
 {
     bool any = false;
     for (int k = 0; k < nout; k++) {
-        const Node *result = ir_control_find(n, k);
+        const Node *result = ir_result_find(n, k);
         if (!takes_part(r, result)) continue;
         if (result->id < n->id) return false;
         dy[k] = r->cotangent[result->id];
@@ -175,21 +186,23 @@ static bool gather_results(Reverse *r, Node *n, int nout, Node **dy, uint8_t *ma
     return any;
 }
 
-/* The same for a control node with its results. */
-static int reverse_control(Reverse *r, Node *n)
+/* The same for a node with results. */
+static int reverse_results(Reverse *r, Node *n)
 {
-    int nout = ir_control(n).nout, rc = SGL_OK;
+    int nout = ir_result_count(n), rc = SGL_OK;
     Node **dy = base_mem_zero((size_t)(nout + n->nin), sizeof *dy);
     uint8_t *masked = base_mem_zero((size_t)(nout + n->nin), 1);
     if (!dy || !masked) rc = out_of_memory(r->g);
     if (!rc && gather_results(r, n, nout, dy, masked)) {
         Node **dx = dy + nout;
         uint8_t *wants = masked + nout;
+        Node *one = nout == 1 && n->op == OP_custom ? dy[0] : NULL;
         for (int i = 0; i < n->nin; i++) wants[i] = r->flows[n->in[i]->id];
         for (int k = 0; k < nout; k++) r->masked[n->id] |= masked[k];
-        rc = ir_control_grad(n, dy, masked, wants, dx);
+        rc = ir_is_control(n) ? ir_control_grad(n, dy, masked, wants, dx)
+                              : ir_custom_grad(n, dy, dx);
         for (int i = 0; !rc && i < n->nin; i++)
-            if (dx[i] && wants[i]) rc = accumulate(r, n, NULL, i, dx[i]);
+            if (dx[i] && wants[i]) rc = accumulate(r, n, one, i, dx[i]);
     }
     base_mem_free(dy);
     base_mem_free(masked);
@@ -204,8 +217,8 @@ static int reverse(Reverse *r, uint32_t last)
         if (!takes_part(r, n) || !ir_op(n)->flows) continue;
         r->g->src = n->src;
         r->g->origin = n;
-        if (ir_is_control(n)) rc = reverse_control(r, n);
-        else if (r->cotangent[id]) rc = reverse_node(r, n);
+        if (ir_has_results(n)) rc = reverse_results(r, n);
+        else if (r->cotangent[id] && n->op != OP_result) rc = reverse_node(r, n);
     }
     return rc;
 }

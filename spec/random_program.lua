@@ -184,8 +184,9 @@ return function(x, y, k, o, hook)
 local rows, made, flags = sgl.stack { x, y }, { a = x * 2, b = sgl.zeros(N) }, {}
 LINES
 return flags, RESULTS
-end, W]]):gsub("%u%u+", { LINES = table.concat(step.lines, "\n"), RESULTS = table.concat(results, ", ") })
-    :gsub("%f[%w]N%f[%W]", n)
+end, W]]):gsub("%u%u+", {
+    LINES = table.concat(step.lines, "\n"), RESULTS = table.concat(results, ", "),
+  }):gsub("%f[%w]N%f[%W]", n)
 end
 
 return M

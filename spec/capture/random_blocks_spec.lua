@@ -46,8 +46,11 @@ Object.__index = Object
 function Object:twice(t) return t * self.factor end
 
 local function input_of(n)
-  local input = { n = n, k = pick { 1, 2, 3, 0.5 }, alias = math.random(8), yes = math.random(2) == 1,
-    seed = math.random(1 << 20), word = pick { "fine", "fine", "fail" }, at = pick { 0, 1, 2, 2, 3, -1 }, factor = pick { 2, 2, 3 } }
+  local input = {
+    n = n, k = pick { 1, 2, 3, 0.5 }, alias = math.random(8), yes = math.random(2) == 1,
+    seed = math.random(1 << 20), word = pick { "fine", "fine", "fail" },
+    at = pick { 0, 1, 2, 2, 3, -1 }, factor = pick { 2, 2, 3 },
+  }
   for i = 1, 12 do input[i] = pick { 0.0, 0.0, -1.5, -0.5, 0.5, 1.0, 1.5 } end
   return input
 end
@@ -60,8 +63,10 @@ local function observe(fn, state, input)
     return t[{ { 1, input.n } }]:clone():detach()
   end
   local x, y = fill(1), fill(5)
-  local o = setmetatable({ t = fill(9), s = sgl.tensor(0.25), sub = { t = fill(3) },
-    at = sgl.tensor({ input.at }, { dtype = "i64" }), yes = sgl.tensor(input.yes), word = input.word, factor = input.factor }, Object)
+  local o = setmetatable({
+    t = fill(9), s = sgl.tensor(0.25), sub = { t = fill(3) }, yes = sgl.tensor(input.yes),
+    at = sgl.tensor({ input.at }, { dtype = "i64" }), word = input.word, factor = input.factor,
+  }, Object)
   if input.alias == 1 then y = x elseif input.alias == 2 then o.t = y end
   sgl.realize(x, y, o.t)
   local factor = input.factor
@@ -109,7 +114,9 @@ local function difference(text, n)
       return ("call %d: %s against %s"):format(call, tostring(want[1]), tostring(got[1]))
     end
     for i = 1, #left do
-      if not is_near(left[i], there[i]) then return ("call %d: %d is left differently"):format(call, i) end
+      if not is_near(left[i], there[i]) then
+        return ("call %d: %d is left differently"):format(call, i)
+      end
     end
     if table.concat(lines, "\n") ~= table.concat(others, "\n") then
       return ("call %d: other prints"):format(call)

@@ -138,6 +138,6 @@ describe("random steps of blocks", function()
       if refused then refusals = refusals + 1 end
       if i % 50 == 0 then collectgarbage() end
     end
-    assert(refusals <= engine.times(COUNT) / 3, refusals .. " refused")
+    assert(refusals <= engine.times(COUNT) / 2, refusals .. " refused")
   end)
 end)

@@ -266,7 +266,7 @@ static int cond(lua_State *L)
         if (p.block[b]->fails) fail_alike(L, p.block[b], p.block[1 - b]);
     if (!p.block[0]->fails && !p.block[1]->fails) {
         lua_pushvalue(L, CHECK);
-        lua_call(L, 0, 0);
+        if (lua_pcall(L, 0, 0, 0) != LUA_OK) raise_on(L, p.outer, true);
     }
     close_blocks(&p);
     push_results(&p, 0, p.block[0]->results.n);

@@ -103,7 +103,7 @@ output %2 ""
         "$9 is not defined" },
       { NESTED:gsub("\nend", "", 1), "" },
       { "graph\nblock $0\n  input %0 arg \"\" f32[1]\n", "a block has no end" },
-      { ("graph\n" .. ("block $0\n"):rep(40)), "more than 32 blocks deep" },
+      { ("graph\n" .. ("block $0\n"):rep(240)), "more than 200 blocks deep" },
       { NESTED:gsub("out=0} : f32%[2%]\noutput", "out=1} : f32[2]\noutput"), "no such result" },
       { NESTED:gsub("%(%%0, %%1, %%2%)", "(%%0, %%1)"), "does not take these inputs" },
       { NESTED:gsub('input %%2 arg "y" f32%[2%]', 'input %%2 arg "y" f32[3]'),

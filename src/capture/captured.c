@@ -35,6 +35,7 @@ void capture_off(lua_State *L, Capture *c)
     if (tensor_recorder(c->host) != &c->recorder) return;
     if (c->outer) watch_block_end(capture_step(c)->watch, c->around);
     else watch_off(L, c->watch);
+    if (!c->outer && c->watch) watch_journal_free(L, c->watch);
     if (!c->outer) tell_end(c);
     tensor_recorder_on(c->host, c->recorder.outer);
     if (!c->outer) bind_events_hold(c->host, false);
@@ -121,13 +122,11 @@ static void capture_end(Owned *o)
     watch_free(c->watch);
 }
 
-/* (capture, error or nil): an error that leaves a block is one of Lua only if the block runs. */
 static int capture_close(lua_State *L)
 {
     Capture *c = lua_touserdata(L, 1);
-    if (c->outer && !lua_isnoneornil(L, 2)) watch_doubt(capture_step(c)->watch);
     capture_off(L, c);
-    if (!c->outer) capturing_end(L, c);
+    capturing_end(L, c);
     return 0;
 }
 

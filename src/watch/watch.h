@@ -32,13 +32,22 @@ void watch_off(lua_State *L, Watch *w);        /* may be called again; NULL is a
 bool watch_lost(lua_State *L, const Watch *w); /* was the hook taken away? */
 /* In the step something stands for what differs from run to run: numbers, symbolic sizes. */
 void watch_stand_ins(Watch *w);
-/* The error that is on its way may be one of the capture alone. */
-void watch_doubt(Watch *w);
+/* An error that left a block was caught: may it be one of the capture alone? What comes next is
+ * watched again. */
+bool watch_block_caught(Watch *w);
+/* It goes on: nothing but a block around may catch it, since the run may not come to it. */
+void watch_block_raises(Watch *w, bool doubtful);
 /* For lack of memory what is new and what is old is not known. */
 bool watch_failed(const Watch *w);
 /* What is at that address, a table or a tensor, stands for an argument: born inside, but not the
  * step's. false: no memory. */
 bool watch_give(Watch *w, const void *p);
+/* On the top are a table, perhaps one behind an object with a version, or a function; a key, or the
+ * number of an upvalue; and the value that is there while the step is captured. Pops them. */
+void watch_stand_in_place(lua_State *L, Watch *w, bool behind);
+/* Pushes the list of what the step wrote to: { container, key, before, after, behind }. */
+void watch_journal_push(lua_State *L, const Watch *w);
+void watch_journal_free(lua_State *L, const Watch *w);
 /* A block of control flow begins, in the thread L, for which all that was born before it is old;
  * gives the one around it, for its end. */
 WatchBlock watch_block_begin(Watch *w, lua_State *L);

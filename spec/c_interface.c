@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -90,6 +91,37 @@ static void check_events(void)
     HOLDS(sgl_parse(seen.cx, DOUBLE) && seen.compiled == 1);
     HOLDS(sgl_on(NULL, "run_end", on_run, NULL) == SGL_EARG);
     sgl_close(seen.cx);
+}
+
+/* An interrupt stops the run that it finds; one between two runs, or when a run has ended, none. */
+static void interrupt(const sgl_event *e, void *arg)
+{
+    (void)e;
+    sgl_interrupt(arg);
+}
+
+static void check_interrupt(void)
+{
+    sgl_context *cx = sgl_open("backend=cpu");
+    sgl_program *p = sgl_parse(cx, DOUBLE);
+    run_doubles(p);
+    sgl_interrupt(cx);
+    run_doubles(p);
+    int id = sgl_on(cx, "run_end", interrupt, cx);
+    HOLDS(id >= 0);
+    run_doubles(p);
+    run_doubles(p);
+    sgl_close(cx);
+}
+
+/* Inputs take memory when they are written to, not when a text of a line asks for them. */
+static void check_large(void)
+{
+    struct rusage use;
+    sgl_context *cx = sgl_open("backend=cpu");
+    sgl_parse(cx, "graph\ninput %0 arg \"x\" f32[27000, 27000]\noutput %0 \"y\"\n"); /* 2.7 GiB */
+    HOLDS(getrusage(RUSAGE_SELF, &use) == 0 && use.ru_maxrss < 256 << 10);
+    sgl_close(cx);
 }
 
 static const char *write_file(const char *folder, const char *name, const char *text)
@@ -183,6 +215,8 @@ int main(int argc, char **argv)
     HOLDS(argc == 2);
     check_state();
     check_events();
+    check_interrupt();
+    check_large();
     check_config(argv[1]);
     puts(sgl_version());
     return 0;

@@ -67,7 +67,8 @@ SGL_API int sgl_set(sgl_context *cx, const char *setting, const char *value);
 /* Reads settings from a YAML file; what the environment or the program set stays. NULL: the file
  * of the setting `config`, else sgl.yaml in the current folder, if there. 1: read, 0: no file. */
 SGL_API int sgl_config_load(sgl_context *cx, const char *path);
-SGL_API void sgl_interrupt(sgl_context *cx);         /* the running program stops: SGL_EINTR */
+SGL_API void sgl_interrupt(sgl_context *cx);         /* the program that runs stops: SGL_EINTR;
+                                                       where none runs, nothing happens */
 
 /* The last error: its text ("" if none), a way out ("" if none is known), its code (0 if none). */
 SGL_API const char *sgl_error(const sgl_context *cx);

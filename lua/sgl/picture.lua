@@ -11,23 +11,32 @@ local function quoted(path) return "'" .. path:gsub("'", "'\\''") .. "'" end
 --- A string of Graphviz's language; a newline in it begins a new line of a label.
 function picture.string(text) return (("%q"):format(text):gsub("\\\n", "\\n")) end
 
--- What the program does not read is read by `cat`: to write to a pipe that nobody reads would end
--- this process.
-local DRAW = "{ dot -Tsvg -o %s; status=$?; cat >/dev/null; exit $status; } 2>/dev/null"
+-- Whether a file was written whole it does not tell: what it draws is read here, and written as any
+-- file is.
+local DRAW = "dot -Tsvg -o /dev/stdout <%s 2>/dev/null"
+
+-- The picture of the text in a file; nil when there is no such program, or it failed.
+local function drawing(input)
+  local pipe <close> = io.popen(DRAW:format(quoted(input)), "r")
+  local svg = pipe and pipe:read "a"
+  return pipe and pipe:close() and svg ~= "" and svg or nil
+end
 
 --- Draws; where that fails and `keep` is set the text is kept beside it, as PATH.dot.
 function picture.draw(text, path, keep)
-  local pipe = io.popen(DRAW:format(quoted(path)), "w")
-  if pipe then
-    pipe:write(text)
-    if pipe:close() then return path end
-  end
+  local input = os.tmpname()
+  local fine, message, code = core.write(input, text)
+  local svg = fine and drawing(input)
+  os.remove(input)
+  if svg then fine, message, code = core.write(path, svg) end
+  if not fine then return nil, message, code end
+  if svg then return path end
   if not keep then
     return core.fail("SGL_EFILE", ("no picture in %s: is the package graphviz installed?"):format(
       path))
   end
   local kept = path:gsub("%.svg$", "") .. ".dot"
-  local fine, message, code = core.write(kept, text)
+  fine, message, code = core.write(kept, text)
   if not fine then return nil, message, code end
   return core.fail("SGL_EFILE", ("no picture, only %s: is the package graphviz installed?"):format(
     kept))

@@ -97,6 +97,45 @@ output %2 ""
     assert.is_truthy(text:find("\n    block $0 (input1: f32[2]) -> f32[2]", 1, true))
   end)
 
+  it("may nest as deep as functions of Lua can, and is what it was when it is read", function()
+    local function nest(x, k)
+      if k == 0 then return -x end
+      return sgl.cond(x:gt(k), function() return nest(x + 1, k - 1) end, function() return x end)
+    end
+    local step = sgl.compile(function(x) return nest(x, 80) end)
+    assert.are.equal(-1080.0, step(sgl.full({}, 1000)):item())
+    assert.are.equal(31.0, step(sgl.full({}, -9) + 40):item())
+    local text = step:graph():text()
+    assert.are.equal(text, core.parse(text):text())
+  end)
+
+  -- Each block runs the one inside twice: 2^n paths, of n blocks.
+  it("costs what its blocks do, not its paths", function()
+    local lines = { "graph" }
+    local function add(...) for _, line in ipairs { ... } do lines[#lines + 1] = line end end
+    local function level(n)
+      if n == 0 then return end
+      add "block $0"
+      level(n - 1)
+      add("block $1", 'input %0 arg "x" f32[]', 'output %0 ""', "end")
+      add('input %0 arg "x" f32[]')
+      if n == 1 then add("%1 = neg(%0) : f32[]", 'output %1 ""', "end") return end
+      add("%1 = const() {value=0, dims=[], dtype=f32} : f32[]", "%2 = lt(%1, %0) : bool[]",
+        "%3 = cond(%2, %0) {then=$0, else=$1, out=0} : f32[]",
+        "%4 = cond(%2, %3) {then=$0, else=$1, out=0} : f32[]", 'output %4 ""', "end")
+    end
+    level(60)
+    add("block $1", 'input %0 arg "x" f32[]', 'output %0 ""', "end")
+    add('input %0 arg "x" f32[]', "%1 = const() {value=0, dims=[], dtype=f32} : f32[]",
+      "%2 = lt(%1, %0) : bool[]", "%3 = cond(%2, %0) {then=$0, else=$1, out=0} : f32[]",
+      'output %3 ""')
+    local start = os.clock()
+    local graph = core.parse(table.concat(lines, "\n") .. "\n")
+    assert.are.equal(graph:text(), core.parse(graph:text()):text())
+    assert.matches("cond", graph:show "fused")
+    assert.is_true(os.clock() - start < 10)
+  end)
+
   it("is refused with line and column where it is wrong", function()
     local cases = {
       { NESTED:gsub("then=$0, else=$1(.-)\noutput", "then=$9, else=$1%1\noutput"),

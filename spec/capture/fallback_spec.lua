@@ -436,6 +436,22 @@ one(sgl.ones(2)) two(sgl.ones(2))
     end
   end)
 
+  it("says that a picture could not be written, and leaves none", function()
+    local script = 'print(require "sgl.picture".draw("digraph {}", "graph.svg"))'
+    support.write(folder .. "draw.lua", script)
+    support.write(folder .. "dot", "#!/bin/sh\nhead -c 65536 /dev/zero")
+    os.execute("chmod +x " .. folder .. "dot")
+    local run = ("cd %s && %%s PATH=.:$PATH %s draw.lua"):format(folder, support.binary)
+    local out = support.run(run:format "ulimit -f 8;")
+    assert.matches("^nil\tgraph.svg: cannot write: File too large\tSGL_EFILE\n", out)
+    assert.is_nil(io.open(folder .. "graph.svg"))
+    assert.are.equal("graph.svg\n", (support.run(run:format "")))
+    assert.are.equal(65536, #support.read(folder .. "graph.svg"))
+    support.write(folder .. "dot", "#!/bin/sh\nexit 0")
+    assert.matches("^nil\tno picture in graph.svg", (support.run(run:format "")))
+    os.remove(folder .. "dot")
+  end)
+
   it("survives a Graphviz that reads nothing", function()
     support.write(folder .. "train.lua", [[
       print(require "sgl.picture".draw(("x"):rep(2 ^ 20), "large.svg"))

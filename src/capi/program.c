@@ -272,6 +272,7 @@ int sgl_run(sgl_program *p, int nin, const sgl_array *in, int nout, sgl_array *o
 {
     int code = capi_api_enter(p ? p->cx : NULL);
     if (code < 0) return code;
+    p->cx->interrupted = 0; /* one that came before was meant for no run, or for one that ended */
     code = check_port(p, SGL_INPUT, "input", nin, in);
     if (code == SGL_OK) code = make_ready(p, in);
     if (code == SGL_OK) code = check_port(p, SGL_OUTPUT, "output", nout, out);

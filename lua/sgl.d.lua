@@ -35,6 +35,7 @@ local sgl = { Tensor = Tensor }
 ---@field cache_size_limit integer bytes of programs kept in memory, and as many on disk; the least recently used go first
 ---@field cache_dir string folder of programs on disk, ~/ is $HOME/; empty: sgl/ in $XDG_CACHE_HOME, or in ~/.cache
 ---@field cache_min_nodes integer graphs of fewer nodes are compiled without a look at the disk, which takes as long
+---@field unpack_limit integer bytes that a gzipped file may unpack to: a small file can be packed to fill any memory; 0: any
 ---@field config string configuration file; empty: sgl.yaml or sgl.config.lua in the current folder, if there
 ---@field preset "none"|"dev"|"prod" a set of settings for developing or for production; what is said expressly in the same place wins
 ---@field enable string|table components that start and whose events are told, such as all,-disk: the backends, events of capture, compile and run, programs kept in memory (cache) and on disk

@@ -347,8 +347,8 @@ call(function(x, i) x[i] = 5 end)
       "return the tensor from the step" },
     { "SGL_ESTATE", "sgl.compile(function(x) return (x[x:gt(0)]) end)(sgl.ones(2))",
       "depends on values", "sgl.where" },
-    { "SGL_ESTATE", "local k; sgl.compile(function(x) k = x end)(sgl.ones(2))",
-      "a write to the upvalue 'k'", "return the value from the step" },
+    { "SGL_ESTATE", "local t = {}; sgl.compile(function(x) t[#t + 1] = x end)(sgl.ones(2))",
+      "a write to the field '1'", "return the value from the step" },
     { "SGL_ESTATE", "local k; sgl.compile(function(x) k = x end, { effects = 'once' })(sgl.ones(2))"
       .. " return k + 1", "belongs to a captured step", "return the tensor from the step" },
     { "SGL_EINDEX", [[

@@ -71,7 +71,7 @@ api.fn(api.root, "save", {
     .. "table that contains itself",
 }, function(state, path, o)
   local list = add({}, "", state, path, {}, {})
-  return core.write(path, core.save(list, o.metadata or {}, path))
+  return core.save(list, o.metadata or {}, path)
 end)
 
 -- Reading such a name says why there is no tensor.
@@ -95,17 +95,12 @@ api.fn(api.root, "load", {
   returns = "state dict, metadata; or nil, message, code",
   errors = "a damaged file",
 }, function(path, o)
-  local text, message, code = core.read(path)
-  if not text and code ~= "SGL_EFILE" then raise(code, message, "the file is not whole") end
-  if not text then return nil, message, code end
-  local list, metadata = core.load(text, path)
-  if not list then return nil, metadata end
-  local dict, prefix, foreign = {}, o.prefix, {}
+  local list, metadata, code = core.open(path, nil, o.prefix)
+  if not list then return nil, metadata, code end
+  local dict, foreign = {}, {}
   for _, item in ipairs(list) do
-    if item[1]:sub(1, #prefix) == prefix then
-      local name = item[1]:sub(#prefix + 1)
-      dict[#dict + 1], dict[name], foreign[name] = name, item[2] or nil, item[3]
-    end
+    local name = item[1]:sub(#o.prefix + 1)
+    dict[#dict + 1], dict[name], foreign[name] = name, item[2] or nil, item[3]
   end
   if next(foreign) then setmetatable(dict, refuse_foreign(path, foreign)) end
   return dict, api.extra(metadata)

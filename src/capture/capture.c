@@ -338,6 +338,35 @@ static int given(lua_State *L)
     return 1;
 }
 
+/* core.stand_in(places, values): { container, key, behind } each have that value while the step is
+ * captured; false: they keep their own. The lists are the library's, so nothing of this is a read
+ * of the step. */
+static int stand_in(lua_State *L)
+{
+    Capture *c = capture_on(bind_of(L));
+    lua_settop(L, 2);
+    for (lua_Integer i = 1, n = (lua_Integer)lua_rawlen(L, 1); c && i <= n; i++, lua_settop(L, 2)) {
+        lua_rawgeti(L, 1, i);
+        lua_getfield(L, 3, "container");
+        lua_getfield(L, 3, "key");
+        lua_getfield(L, 3, "behind");
+        bool behind = lua_toboolean(L, -1);
+        lua_rawgeti(L, 2, i);
+        lua_replace(L, -2);
+        if (lua_toboolean(L, -1)) watch_stand_in_place(L, capture_step(c)->watch, behind);
+    }
+    return 0;
+}
+
+/* core.written() -> once the step has returned, the list of what it wrote to. */
+static int written(lua_State *L)
+{
+    Capture *c = capture_on(bind_of(L));
+    if (!c) return 0;
+    watch_journal_push(L, capture_step(c)->watch);
+    return 1;
+}
+
 static int capturing(lua_State *L)
 {
     lua_pushboolean(L, tensor_recording(bind_of(L)));
@@ -345,8 +374,6 @@ static int capturing(lua_State *L)
 }
 
 const luaL_Reg CAPTURE_CAPTURE[] = {
-    {"capture", capture},
-    {"capturing", capturing},
-    {"given", given},
-    {NULL, NULL},
+    {"capture", capture},   {"capturing", capturing}, {"given", given},
+    {"stand_in", stand_in}, {"written", written},     {NULL, NULL},
 };

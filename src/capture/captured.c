@@ -35,6 +35,7 @@ void capture_off(lua_State *L, Capture *c)
     if (tensor_recorder(c->host) != &c->recorder) return;
     if (c->outer) watch_block_end(capture_step(c)->watch, c->around);
     else watch_off(L, c->watch);
+    if (!c->outer && c->watch) watch_journal_free(L, c->watch);
     if (!c->outer) tell_end(c);
     tensor_recorder_on(c->host, c->recorder.outer);
     if (!c->outer) bind_events_hold(c->host, false);

@@ -1,4 +1,4 @@
--- core_calls.lua: calls one function of sgl.core, or a method of its classes, with random arguments.
+-- core_calls.lua: calls a function of sgl.core, or a method of its classes, with random arguments.
 --
 -- In:    no argument: prints the names of all. Else a name, the seed and how many calls.
 -- Out:   the arguments' numbers on stderr, before each call; "usable" at the end, when the engine

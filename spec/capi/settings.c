@@ -4,8 +4,9 @@
  * In:    a folder to write to.
  * Out:   a line for each setting; exit 1 with a text when two ways differ, or when one did not do
  *        what the setting's row in base/knob.def says. It is linked with all of the engine.
- * Holds: nothing here names a setting but `config`, which says where the others come from, `preset`,
- *        which sets several, and one that they set; what is tried is worked out from the row.
+ * Holds: nothing here names a setting but `config`, which says where the others come from,
+ *        `preset`, which sets several, and one that a file sets; what is tried is worked out from
+ *        the row.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -266,7 +267,8 @@ static void check_config(void)
     fprintf(file, "threads: 3\n");
     fclose(file);
     sgl_context *cx = sgl_open(NULL);
-    if (sgl_set(cx, "config", path) < 0 || threads_by(cx, "sgl_set") != 3) fault("config", "sgl_set");
+    if (sgl_set(cx, "config", path) < 0) fault("config", sgl_error(cx));
+    if (threads_by(cx, "sgl_set") != 3) fault("config", "sgl_set");
     setenv("SGL_CONFIG", path, 1);
     if (threads_by(sgl_open(NULL), "environment") != 3) fault("config", "environment");
     lua_State *L = luaL_newstate();

@@ -69,15 +69,13 @@ local again = 0
 local Again = { __close = function()
   again = again - 1
   if again > 0 then return end
-  core.print_all()
-  core.positions_now(false)
+  core.again_end()
 end }
 
 -- The call as Lua runs it, which meets the error that the program met: nothing that the program did
 -- is left but prints, and so what stands before the error is done, and nothing behind it.
 local function run_again(self, ...)
   again = again + 1
-  core.positions_now(true)
   local _ <close> = setmetatable({}, Again)
   return self.fn(...)
 end
@@ -86,7 +84,7 @@ end
 -- their values then. Where it has none, the error is one that only the capture raises.
 local function run_failed(self, entry, ...)
   self.fn(...)
-  error(entry.failed, 0)
+  error(entry.failed[1], 0)
 end
 
 -- The call as Lua runs it where the program cannot: an argument is a tensor that the step also
@@ -215,7 +213,7 @@ api.method(Compiled, "graph", {
     if stage == known then return program:print(stage) end
   end
   local near = core.nearest(stage, STAGES)
-  raise("SGL_EARG", ("graph: unknown stage '%s' (%sstages: %s)"):format(stage,
+  raise("SGL_EARG", ("graph: unknown stage %s (%sstages: %s)"):format(core.quote(stage),
     near and ("did you mean '%s'? "):format(near) or "", table.concat(STAGES, ", ")))
 end)
 
@@ -334,8 +332,8 @@ api.fn(api.root, "compile", {
   local where = type(fn) == "function" and debug.getinfo(fn, "S") or {}
   local name = o.name or ("%s:%d"):format(where.short_src or "?", where.linedefined or 0)
   if o.effects ~= "refuse" and o.effects ~= "once" then
-    raise("SGL_EARG", ("compile: option 'effects' must be 'refuse' or 'once', got '%s'"):format(
-      o.effects))
+    raise("SGL_EARG", ("compile: option 'effects' must be 'refuse' or 'once', got %s"):format(
+      core.quote(o.effects)))
   end
   local self = setmetatable({
     fn = fn, name = name, entries = {}, order = {}, parameters = {}, changed = {}, broken = {},

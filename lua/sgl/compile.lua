@@ -215,7 +215,7 @@ api.method(Compiled, "graph", {
     if stage == known then return program:print(stage) end
   end
   local near = core.nearest(stage, STAGES)
-  raise("SGL_EARG", ("graph: unknown stage '%s' (%sstages: %s)"):format(stage,
+  raise("SGL_EARG", ("graph: unknown stage %s (%sstages: %s)"):format(core.quote(stage),
     near and ("did you mean '%s'? "):format(near) or "", table.concat(STAGES, ", ")))
 end)
 

@@ -105,7 +105,7 @@ local function trailing(name, x, shape)
   end
   for i = 1, #shape do
     dims[i] = i - 1 - #shape
-    if own[#own - #shape + i] ~= shape[i] then
+    if #own < #shape or own[#own - #shape + i] ~= shape[i] then
       core.raise("SGL_ESHAPE", ("nn.%s: made for [%s] at the end, got %s"):format(name,
         api.shape_text(shape), api.describe(x)), "the shape names the trailing dims of x")
     end

@@ -95,8 +95,9 @@ api.fn(I, "kaiming_uniform", { doc = "Uniform with deviation gain / sqrt(fan) (H
   return fill_uniform("kaiming_uniform", t, -bound, bound)
 end)
 api.fn(I, "kaiming_normal", { doc = "Normal with deviation gain / sqrt(fan) (He et al., 2015).",
-  args = { T }, opts = KAIMING, returns = "t" },
-  function(t, o) return fill_normal("kaiming_normal", t, 0, kaiming_std("kaiming_normal", t, o)) end)
+  args = { T }, opts = KAIMING, returns = "t" }, function(t, o)
+  return fill_normal("kaiming_normal", t, 0, kaiming_std("kaiming_normal", t, o))
+end)
 
 -- Orthonormal rows of a rows × cols list of lists, rows <= cols: modified Gram-Schmidt, twice,
 -- which keeps the error at the rounding level.

@@ -160,7 +160,8 @@ local LayerNorm = class("LayerNorm", {
   doc = "Normalises over the trailing dims, then scales and shifts. Parameters: weight, bias "
     .. "f32[shape].",
   args = { { "shape", "integer|table", "sizes of the trailing dims" } },
-  opts = { { "eps", "number", 1e-5, "added to the variance", within = COUNTS }, AFFINE, BIAS, DTYPE },
+  opts = { { "eps", "number", 1e-5, "added to the variance", within = COUNTS }, AFFINE, BIAS,
+           DTYPE },
   returns = "module: f32[…, shape] -> the same shape",
   errors = "trailing dims that are not `shape`",
 }, function(self, shape, o)
@@ -175,7 +176,8 @@ local RMSNorm = class("RMSNorm", {
   doc = "Divides by the root of the mean square over the trailing dims, then scales. Parameter: "
     .. "weight.",
   args = { { "shape", "integer|table", "sizes of the trailing dims" } },
-  opts = { { "eps", "number", 1e-6, "added to the mean of squares", within = COUNTS }, AFFINE, DTYPE },
+  opts = { { "eps", "number", 1e-6, "added to the mean of squares", within = COUNTS }, AFFINE,
+           DTYPE },
   returns = "module: f32[…, shape] -> the same shape",
   errors = "trailing dims that are not `shape`",
 }, function(self, shape, o)
@@ -188,7 +190,8 @@ local GroupNorm = class("GroupNorm", {
   doc = "Normalises each group of channels of each sample. Parameters: weight, bias f32[channels].",
   args = { { "groups", "integer", "divides channels", within = { 1, math.huge } },
            { "channels", "integer", "dim 2 of x", within = SIZES } },
-  opts = { { "eps", "number", 1e-5, "added to the variance", within = COUNTS }, AFFINE, BIAS, DTYPE },
+  opts = { { "eps", "number", 1e-5, "added to the variance", within = COUNTS }, AFFINE, BIAS,
+           DTYPE },
   returns = "module: f32[n, channels, …] -> the same shape",
   errors = "groups that do not divide the channels",
 }, function(self, groups, channels, o)

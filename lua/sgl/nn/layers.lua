@@ -225,7 +225,8 @@ local function batch_norm_forward(wanted)
       core.raise("SGL_ESHAPE", ("nn.%s: no statistics of an empty batch %s"):format(wanted.class,
         api.describe(x)), "leave empty batches out, or use model:eval()")
     end
-    -- Statistics of halves are f32.
+    -- Halves are normalised in f32 by statistics in f32, so that the ways of the gradient, which
+    -- nearly cancel, meet before it is rounded.
     local v = widened(x)
     local mean = v:mean(dims)
     local d = v - v:mean(dims, { keepdim = true })
@@ -236,7 +237,9 @@ local function batch_norm_forward(wanted)
     local unbiased = variance * (m * n / math.max(n - 1, 1))
     self.running_var:assign((old_variance * (1 - m) + unbiased):to(dtype))
     self.num_batches_tracked:assign(self.num_batches_tracked + 1)
-    return F.batch_norm(x, mean, variance, self.weight, self.bias, { eps = self.eps })
+    local half = core.half({ x, self.weight, self.bias }, 3)
+    local y = F.batch_norm(v, mean, variance, self.weight, self.bias, { eps = self.eps })
+    return half and y:to(half) or y
   end
 end
 

@@ -223,6 +223,21 @@ describe("a file that is saved", function()
     assert.are.equal("a.safetensors\nscript.lua\n", shell("ls -A " .. folder))
   end)
 
+  it("is refused where its path has a zero byte, and where it is read too", function()
+    local path = folder .. "a.safetensors"
+    assert(sgl.save(OLD, path))
+    local old = read(path)
+    for _, call in ipairs {
+      { sgl.save, NEW, path .. "\0.bak" }, { sgl.load, path .. "\0" },
+      { sgl.data.csv, path .. "\0x" }, { sgl.data.text, path .. "\0x" },
+    } do
+      local e = support.error_of(table.unpack(call))
+      assert.are.equal("SGL_EARG", e.code)
+      assert.matches("a.safetensors' goes on behind a zero byte", e.message)
+    end
+    assert.are.equal(old, read(path))
+  end)
+
   it("keeps its permissions, and a link stays a link", function()
     local path = folder .. "a.safetensors"
     assert(sgl.save(OLD, path))

@@ -42,7 +42,7 @@ static int csv_open(lua_State *L)
     static const luaL_Reg META[] = {{"__gc", csv_gc}, {NULL, NULL}};
     size_t n;
     Err e = {0};
-    const char *path = luaL_checkstring(L, 1);
+    const char *path = module_check_path(L, 1);
     CsvOptions o = take_options(L);
     FileRules rules = module_file_rules(bind_of(L));
     Opened *opened = lua_newuserdatauv(L, sizeof *opened, 1);

@@ -46,6 +46,15 @@ static int raise_err(lua_State *L, const Err *e)
     return bind_raise(L, e->code, e->hint, "%s", e->text);
 }
 
+const char *module_check_path(lua_State *L, int arg)
+{
+    size_t n;
+    const char *path = luaL_checklstring(L, arg, &n);
+    if (strlen(path) != n)
+        bind_raise(L, SGL_EARG, NULL, "the path '%s' goes on behind a zero byte", path);
+    return path;
+}
+
 FileRules module_file_rules(Host *h)
 {
     return (FileRules){&h->cx->asked, h->cx->knobs.value[KNOB_unpack_limit]};
@@ -63,7 +72,7 @@ int module_file_fail(lua_State *L, Host *h, const Err *e)
 static int read_file(lua_State *L)
 {
     Host *h = bind_of(L);
-    const char *path = luaL_checkstring(L, 1);
+    const char *path = module_check_path(L, 1);
     const FileRules rules = module_file_rules(h);
     Loaded *l = loaded_new(L);
     size_t n;
@@ -77,7 +86,7 @@ static int read_file(lua_State *L)
 static int file_there(lua_State *L)
 {
     Err e = {0};
-    int there = base_file_there(luaL_checkstring(L, 1), &e);
+    int there = base_file_there(module_check_path(L, 1), &e);
     if (there < 0) return bind_fail(L, &e);
     lua_pushboolean(L, there);
     return 1;
@@ -88,7 +97,7 @@ static int write_file(lua_State *L)
 {
     size_t n;
     Err e = {0};
-    const char *path = luaL_checkstring(L, 1), *data = luaL_checklstring(L, 2, &n);
+    const char *path = module_check_path(L, 1), *data = luaL_checklstring(L, 2, &n);
     if (base_file_write(path, data, n, &e) < 0) return bind_fail(L, &e);
     lua_pushboolean(L, 1);
     return 1;
@@ -160,7 +169,7 @@ static int open_arrays(lua_State *L)
 {
     Host *h = bind_of(L);
     Err e = {0};
-    const char *path = luaL_checkstring(L, 1), *prefix = luaL_optstring(L, 3, "");
+    const char *path = module_check_path(L, 1), *prefix = luaL_optstring(L, 3, "");
     const Format *format = check_format(L, 2, path);
     Loaded *l = loaded_new(L);
     if (io_source_open(&l->source, path, module_file_rules(h), &e) < 0)
@@ -232,7 +241,7 @@ static int save_arrays(lua_State *L)
     Host *h = bind_of(L);
     lua_settop(L, 3);
     int n = bind_check_list(L, 1, "save: the tensors"), npairs;
-    const char *path = luaL_checkstring(L, 3);
+    const char *path = module_check_path(L, 3);
     const Format *format = io_format_of(path);
     if (!format->save)
         bind_raise(L, SGL_EUNSUP, "such as a name that ends in .safetensors",

@@ -10,6 +10,8 @@ void module_preload(lua_State *L);
 int module_open_core(lua_State *L); /* core.c: the module sgl.core */
 int module_open_line(lua_State *L); /* line.c: sgl.line, which reads lines for the REPL */
 
+/* io.c: the path at `arg`; one with a zero byte, which the system would cut there, raises. */
+const char *module_check_path(lua_State *L, int arg);
 /* io.c: what ends the reading of a file: Ctrl-C, and the settings. */
 FileRules module_file_rules(Host *h);
 /* io.c: a file that cannot be opened or read pushes nil, message, code, and 3 is returned; what is

@@ -1,5 +1,5 @@
--- symbolic_spec.lua: every row of the fixtures with the first dims of its inputs as symbols, one for
--- each size, gives the bits of uncompiled execution, gradients too, or says what it cannot do.
+-- symbolic_spec.lua: every row of the fixtures with the first dims of its inputs as symbols, one
+-- for each size, gives the bits of uncompiled execution, gradients too, or says what it cannot do.
 
 local sgl = require "sgl"
 local fixture = require "spec.fixture"

@@ -272,6 +272,8 @@ function captures.past_limit(self, cause)
     end
     return true
   end
+  local refused = self.dynamic and self.dynamic.refused
+  if refused then lines[#lines + 1] = "the sizes cannot be symbolic: " .. refused end
   raise("SGL_ESTATE", text, "what changed, and how often:\n" .. table.concat(lines, "\n")
     .. "\npass what changes as a tensor or number argument, or raise max_recaptures; "
     .. "with fullgraph = false further calls run as Lua")

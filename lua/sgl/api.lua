@@ -117,7 +117,8 @@ end
 local function accept_weak(full, kind, row, spec, value)
   local can = {}
   for _, name in ipairs(spec.names) do can[name] = true end
-  if can.number and (can.tensor or row.input) then
+  local whole = can.integer and row.input and core.number_type(value) == "integer"
+  if whole or can.number and (can.tensor or row.input) then
     local range = row.within
     if range then
       core.number_within(value, range[1], range[2], ("%s: %s '%s' must be %s, got {}"):format(
@@ -257,7 +258,13 @@ function api.checker(full, row)
   end
 end
 
+local full_of = setmetatable({}, { __mode = "k" })   -- function -> its name for users
+
+--- The name for users of the function that a frame runs, or nil.
+function api.full_name(fn) return full_of[fn] end
+
 local function wrap(full, row, fn)
+  full_of[fn] = full
   local check = api.checker(full, row)
   return function(...) return fn(check(...)) end
 end

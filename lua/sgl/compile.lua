@@ -10,6 +10,7 @@
 --        updated by `assign`, at each run. A compiled function called in another is part of it.
 local api = require "sgl.api"
 local breaks = require "sgl.breaks"
+local caller = require "sgl.compile.caller"
 local captures = require "sgl.compile.captures"
 local core = require "sgl.core"
 local coverage = require "sgl.breaks.coverage"
@@ -53,7 +54,7 @@ end
 -- The call as Lua runs it: between the values that it reads, operations run as compiled segments.
 local function run_broken(self, entry, ...)
   entry.runs = entry.runs + 1
-  local values = coverage.segmented(self, entry.runs == 1, self.fn, ...)
+  local values = coverage.segmented(self, entry.runs == 1, caller.call, self.fn, ...)
   if entry.unsure then
     entry.unsure = nil
     coverage.broke(self, entry.broken)
@@ -79,13 +80,13 @@ local function run_again(self, ...)
   again = again + 1
   core.positions_now(true)
   local _ <close> = setmetatable({}, Again)
-  return self.fn(...)
+  return caller.call(self.fn, ...)
 end
 
 -- The call as Lua runs it, whose error ended the capture: the tensors that it assigned before have
 -- their values then. Where it has none, the error is one that only the capture raises.
 local function run_failed(self, entry, ...)
-  self.fn(...)
+  caller.call(self.fn, ...)
   error(entry.failed, 0)
 end
 
@@ -97,14 +98,14 @@ local function run_aliased(self, entry, name, ...)
     message = ("%s is a tensor that the step also takes from outside, and updates"):format(name),
     file = file, line = line,
   })
-  local values = coverage.segmented(self, false, self.fn, ...)
+  local values = coverage.segmented(self, false, caller.call, self.fn, ...)
   entry.aliased = entry.aliased + 1
   return table.unpack(values, 1, values.n)
 end
 
 -- The call as Lua runs it, past the limit of captures.
 local function run_past(self, ...)
-  local values = coverage.segmented(self, false, self.fn, ...)
+  local values = coverage.segmented(self, false, caller.call, self.fn, ...)
   self.uncaptured = self.uncaptured + 1
   note_last(values[1], is_scalar(values[1]))
   return table.unpack(values, 1, values.n)

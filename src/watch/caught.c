@@ -19,6 +19,13 @@ bool watch_is_above(const void *frame, const lua_Debug *ar)
     return c != NULL;
 }
 
+bool watch_is_inside(const Watch *w, const lua_Debug *ar)
+{
+    const CallHead *base = w->base;
+    return watch_is_above(base, ar) && (const void *)ar->i_ci != base &&
+           (const void *)ar->i_ci != base->next;
+}
+
 void watch_stand_ins(Watch *w) { w->stand_ins = true; }
 
 void watch_doubt(Watch *w) { w->doubtful = true; }

@@ -4,8 +4,9 @@
 -- Out:   for each tensor argument its part of the signature and the sizes it has inside the
 --        capture, of which some are symbolic.
 -- Holds: a declared dim is symbolic at every size in its range, 1 too. With dynamic = true a dim is
---        symbolic from its second different size on, and where nothing is said from the eighth; dims that changed together share a symbol for
---        as long as they agree. A size of 0 is never symbolic.
+--        symbolic from its second different size on, and where nothing is said after eight; dims
+--        that changed together share a symbol for as long as they agree. A size of 0 is never
+--        symbolic.
 local api = require "sgl.api"
 local core = require "sgl.core"
 

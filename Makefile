@@ -140,6 +140,12 @@ $(SPEC_LIBRARY): spec/ir/custom_ops.c src/sgl.h $(B)/flags
 	@mkdir -p $(@D)
 	$(call run,LD,$(CC) -std=c11 -Isrc $(CFLAGS) -fPIC $(WARNINGS) $(SAN_FLAGS) -shared -o $@ $< -lm)
 
+# The example in C.
+.PHONY: embed
+embed: $(B)/embed      ## the example that trains from C
+$(B)/embed: examples/embed/train.c src/sgl.h $(B)/libsgl.a
+	$(call run,LD,$(LINK) $(STRICT) $(WARNINGS) -Isrc -o $@ $< $(B)/libsgl.a $(LIBS))
+
 .PHONY: module
 module: $(B)/sgl.so
 
@@ -180,7 +186,7 @@ demo: deps             ## install what is missing, build, train a model on handw
 	@$(B)/sgl examples/digits/train.lua
 
 test: deps             ## install what is missing, build, run every spec
-	@$(MAKE) $(PARALLEL) all $(SPEC_PROGRAMS) $(SPEC_LIBRARY)
+	@$(MAKE) $(PARALLEL) all $(SPEC_PROGRAMS) $(SPEC_LIBRARY) $(B)/embed
 	@$(MAKE) $(PARALLEL) spec-product
 	@XDG_CACHE_HOME=$(abspath $(B))/cache $(SAN_RUN) SGL_EXE=$(abspath $(B)/sgl) $(B)/sgl $(BUSTED) $(SPEC_FLAGS)
 

@@ -1642,6 +1642,53 @@ function sgl.save(state, path, o) end
 ---@return string? code
 function sgl.load(path, o) end
 
+---@class sgl.export.Options
+---@field file? string the bundle, a zip; a name that ends in / is a folder
+---@field train? boolean a module: as it is in training (default false)
+---@field name? string kept in the file
+---@field about? table texts by name, kept in the file
+
+---Writes a module, a function or a whole training step as a bundle: the captured graph and the values of its state, which sgl.import and the C function sgl_load run without the script. What was written is read back, run and compared before it is kept.
+---@param what any a module (in evaluation mode), a function, a compiled function
+---@param specs table for each argument a sgl.spec, or a tensor as an example
+---@param o? sgl.export.Options
+---@return boolean? # true; or nil, message, code: what cannot be captured or written, and why
+---@return string? message
+---@return string? code
+function sgl.export(what, specs, o) end
+
+---What sgl.import returns: called as the function was that was exported. Fields: kind ("function" or "step"), version, about.
+---@class sgl.Imported
+sgl.Imported = {}
+
+---Reads a bundle that sgl.export wrote: a function of tensors with its state, to be called, compiled, and trained further.
+---@param path string of the file or folder
+---@return any? # Imported; or nil, message, code
+---@return string? message
+---@return string? code
+function sgl.import(path) end
+
+---The graph.
+---@return sgl.Graph # Graph
+function sgl.Imported:graph() end
+
+---The state by name, and the names from 1; the tensors themselves, not copies.
+---@return table # table
+function sgl.Imported:state_dict() end
+
+---@class sgl.Imported.load_state_dict.Options
+---@field strict? boolean names must be the same on both sides (default true)
+
+---Copies values by name into the state.
+---@param dict table name -> tensor, as state_dict or sgl.load gives
+---@param o? sgl.Imported.load_state_dict.Options
+---@return any # the imported function
+function sgl.Imported:load_state_dict(dict, o) end
+
+---The state of floats, for an optimizer that trains it further.
+---@return table # list
+function sgl.Imported:parameters() end
+
 
 ---The value of a tensor of one element.
 ---@return number|boolean # number or boolean
@@ -1735,6 +1782,11 @@ function sgl.Graph:eval(inputs, nodes) end
 ---@param inputs table list of tensors
 ---@return sgl.Tensor[] # list of tensors
 function sgl.Graph:run(inputs) end
+
+---Records the graph's operations on tensors, as if they were written here: also inside a step, with gradients.
+---@param inputs table list of tensors
+---@return table # list of the outputs; list of { number of an input, the value assigned to it }
+function sgl.Graph:apply(inputs) end
 
 ---Frees the graph. The object cannot be used again.
 function sgl.Graph:close() end

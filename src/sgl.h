@@ -89,6 +89,9 @@ SGL_API sgl_array sgl_view(sgl_dtype dtype, const void *data, int rank, const in
 
 /* Compiles the text form of a graph. The program belongs to the context. Its state starts at 0. */
 SGL_API sgl_program *sgl_parse(sgl_context *cx, const char *text);
+/* The same of a bundle that sgl.export wrote (a file or a folder), whose state has the values that
+ * were exported; `state`: NULL, or a file of sgl_save_state whose values take their place. */
+SGL_API sgl_program *sgl_load(sgl_context *cx, const char *path, const char *state);
 SGL_API void sgl_program_free(sgl_program *p);       /* before its context ends; NULL is allowed */
 
 /* What a program takes, gives and keeps. */
@@ -99,7 +102,8 @@ SGL_API const char *sgl_name(const sgl_program *p, sgl_port port, int i);    /* 
  * names of state dicts and of files that sgl.save writes of a step: "1.weight", "opt.m.1.weight";
  * "rng" is the seed and the number of draws so far, which a run counts on. */
 SGL_API int sgl_find(sgl_program *p, sgl_port port, const char *name);
-SGL_API sgl_array sgl_type(const sgl_program *p, sgl_port port, int i);      /* data is NULL */
+/* Data is NULL. A size of -1 is decided by the inputs of a run, whatever fits the program. */
+SGL_API sgl_array sgl_type(const sgl_program *p, sgl_port port, int i);
 
 /* Runs the program: all inputs and all outputs, in order. Writes the outputs' data and updates the
  * state; on an error no output is written, and state may have changed. */
@@ -107,6 +111,10 @@ SGL_API int sgl_run(sgl_program *p, int nin, const sgl_array *in, int nout, sgl_
 /* Copies state number i from or to the caller's array. */
 SGL_API int sgl_state_read(sgl_program *p, int i, sgl_array *to);
 SGL_API int sgl_state_write(sgl_program *p, int i, const sgl_array *from);
+/* All of the state, by name, to a safetensors file, which appears as a whole, and back from such a
+ * file or one of sgl.save: all names must be there, in their types, else nothing changes. */
+SGL_API int sgl_save_state(sgl_program *p, const char *path);
+SGL_API int sgl_load_state(sgl_program *p, const char *path);
 
 /* Calls fn with each event of a kind, in the midst of what causes it: fn may use the event until it
  * returns, and of its context nothing but sgl_interrupt; other calls are refused (SGL_ESTATE), and

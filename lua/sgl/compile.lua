@@ -134,6 +134,13 @@ local function entry_for(self, values)
   end
 end
 
+--- The capture that serves these arguments (a packed table), made if there is none; nothing runs.
+--- nil past the limit of captures.
+function compile.captured(self, values)
+  check_open(self)
+  return (entry_for(self, values))
+end
+
 -- A call that no capture is known for to serve, or that Lua has to run.
 local function call_slowly(self, ...)
   check_open(self)
@@ -211,7 +218,7 @@ api.method(Compiled, "graph", {
     if stage == known then return program:print(stage) end
   end
   local near = core.nearest(stage, STAGES)
-  raise("SGL_EARG", ("graph: unknown stage '%s' (%sstages: %s)"):format(stage,
+  raise("SGL_EARG", ("graph: unknown stage %s (%sstages: %s)"):format(core.quote(stage),
     near and ("did you mean '%s'? "):format(near) or "", table.concat(STAGES, ", ")))
 end)
 
@@ -331,8 +338,8 @@ api.fn(api.root, "compile", {
   local where = type(fn) == "function" and debug.getinfo(fn, "S") or {}
   local name = o.name or ("%s:%d"):format(where.short_src or "?", where.linedefined or 0)
   if o.effects ~= "refuse" and o.effects ~= "once" then
-    raise("SGL_EARG", ("compile: option 'effects' must be 'refuse' or 'once', got '%s'"):format(
-      o.effects))
+    raise("SGL_EARG", ("compile: option 'effects' must be 'refuse' or 'once', got %s"):format(
+      core.quote(o.effects)))
   end
   local self = setmetatable({
     fn = fn, name = name, entries = {}, order = {}, parameters = {}, changed = {}, broken = {},

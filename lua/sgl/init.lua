@@ -17,6 +17,7 @@ require "sgl.effect"
 require "sgl.custom"
 require "sgl.graph"
 require "sgl.save"
+require "sgl.export"
 require "sgl.native"
 
 local root = api.root

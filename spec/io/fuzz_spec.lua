@@ -246,7 +246,8 @@ end
 local function safetensors_hold(list)
   for _, entry in ipairs(list) do
     assert(type(entry[1] or entry.name) == "string")
-    tensor_holds(entry[2] or entry.tensor)
+    local t = entry[2] or entry.tensor
+    if not t then assert(type(entry[3] or entry.foreign) == "string") else tensor_holds(t) end
   end
 end
 

@@ -18,5 +18,5 @@ int module_file_fail(lua_State *L, Host *h, const Err *e);
 
 /* What a file adds to sgl.core. */
 extern const luaL_Reg MODULE_INFO[], MODULE_TABLES[], MODULE_IO[], MODULE_CSV[], MODULE_KNOBS[],
-    MODULE_DIST[];
+    MODULE_BUNDLE[], MODULE_DIST[];
 #endif

@@ -70,15 +70,13 @@ local again = 0
 local Again = { __close = function()
   again = again - 1
   if again > 0 then return end
-  core.print_all()
-  core.positions_now(false)
+  core.again_end()
 end }
 
 -- The call as Lua runs it, which meets the error that the program met: nothing that the program did
 -- is left but prints, and so what stands before the error is done, and nothing behind it.
 local function run_again(self, ...)
   again = again + 1
-  core.positions_now(true)
   local _ <close> = setmetatable({}, Again)
   return caller.call(self.fn, ...)
 end
@@ -87,7 +85,7 @@ end
 -- their values then. Where it has none, the error is one that only the capture raises.
 local function run_failed(self, entry, ...)
   caller.call(self.fn, ...)
-  error(entry.failed, 0)
+  error(entry.failed[1], 0)
 end
 
 -- The call as Lua runs it where the program cannot: an argument is a tensor that the step also

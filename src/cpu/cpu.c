@@ -253,14 +253,14 @@ static int run_op(Ctx *cx, CpuState *st, const Step *s, Pool *pool, void *const 
         j.in[i] = (char *)buffers[v->buffer] + (size_t)v->offset * DTYPES[v->dtype].bytes;
         if (!op->adds || !is_half(v)) continue;
         float *copy = widened(&j.x[i], &wide);
-        cpu_widen(v, j.in[i], copy);
+        cpu_widen(st->isa->tile, v, j.in[i], copy);
         j.in[i] = copy;
     }
     void *to = (char *)buffers[s->out.buffer] + (size_t)s->out.offset * DTYPES[s->out.dtype].bytes;
     bool half = op->adds && is_half(&s->out);
     j.to = half ? widened(&j.out, &wide) : to;
     int code = op->run(&j);
-    if (code == SGL_OK && half) cpu_narrow(&s->out, j.to, to);
+    if (code == SGL_OK && half) cpu_narrow(st->isa->tile, &s->out, j.to, to);
     return code;
 }
 

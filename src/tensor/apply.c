@@ -108,15 +108,12 @@ static void check_positions(lua_State *L, Host *h, Tensor *out, Dim bound)
 {
     Tensor *index = tensor_at(L, h, 5);
     if (tensor_recording(h) || !index) return;
-    if (is_outside(L, h, index, bound) && tensor_realize(h, 1, &out) < 0) bind_throw(L, h);
+    if (!is_outside(L, h, index, bound) || tensor_realize(h, 1, &out) >= 0) return;
+    tensor_set(out, NULL); /* or whatever runs all that is pending would fail with it */
+    bind_throw(L, h);
 }
 
-/* core.positions_now(on): positions are looked at where they are used, pending ones too. */
-static int positions_now(lua_State *L)
-{
-    room_of(bind_of(L))->positions_now = lua_toboolean(L, 1);
-    return 0;
-}
+void tensor_positions_now(Host *h, bool on) { room_of(h)->positions_now = on; }
 
 /* core.apply(op, inputs, attrs) */
 static int apply(lua_State *L)
@@ -185,6 +182,8 @@ static int half(lua_State *L)
 }
 
 const luaL_Reg TENSOR_APPLY[] = {
-    {"apply", apply}, {"positions_now", positions_now}, {"half", half}, {"realize", realize},
+    {"apply", apply},
+    {"half", half},
+    {"realize", realize},
     {NULL, NULL},
 };

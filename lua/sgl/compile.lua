@@ -330,7 +330,8 @@ api.fn(api.root, "compile", {
     { "name", "string", nil, "shown in messages; default the place of the definition" },
     { "fullgraph", "boolean", true, "false: where the step breaks, it runs in segments" },
     { "strict", "boolean", false, "each break is an error, whatever fullgraph says" },
-    { "effects", "string", "refuse", "refuse, or once: writes to what was there, at capture" },
+    { "effects", "string", "refuse", "refuse, or once: writes to what was there, at capture",
+      among = { "refuse", "once" } },
     { "max_recaptures", "integer", 64, "more than that is an error that says what changed; with "
       .. "fullgraph = false such calls run as Lua", within = { 0, math.huge } },
     { "inputs", "table", nil, "a sgl.spec for each argument that has symbolic sizes" },
@@ -342,10 +343,6 @@ api.fn(api.root, "compile", {
 }, function(fn, o)
   local where = type(fn) == "function" and debug.getinfo(fn, "S") or {}
   local name = o.name or ("%s:%d"):format(where.short_src or "?", where.linedefined or 0)
-  if o.effects ~= "refuse" and o.effects ~= "once" then
-    raise("SGL_EARG", ("compile: option 'effects' must be 'refuse' or 'once', got %s"):format(
-      core.quote(o.effects)))
-  end
   local self = setmetatable({
     fn = fn, name = name, entries = {}, order = {}, parameters = {}, changed = {}, broken = {},
     fullgraph = o.fullgraph, strict = o.strict, effects = o.effects,

@@ -50,8 +50,8 @@ local function learn(self, entry, outputs, ...)
   core.call_learn(self.calls, entry, entry.guards, entry.program, entry.plain, ...)
 end
 
--- Calls of a function inside itself, as Lua runs it, from this depth on begin no capture: each would
--- record all that are deeper, and a recursion without end would never come to its error.
+-- Calls of a function inside itself, as Lua runs it, from this depth on begin no capture: each
+-- would record all that are deeper, and a recursion without end would never come to its error.
 local DEEP = 2
 
 -- The function itself.

@@ -10,6 +10,7 @@
 --        updated by `assign`, at each run. A compiled function called in another is part of it.
 local api = require "sgl.api"
 local breaks = require "sgl.breaks"
+local caller = require "sgl.compile.caller"
 local captures = require "sgl.compile.captures"
 local core = require "sgl.core"
 local coverage = require "sgl.breaks.coverage"
@@ -58,7 +59,7 @@ local DEEP = 2
 local function called(self, ...)
   self.depth = self.depth + 1
   local _ <close> = self.leave
-  return self.fn(...)
+  return caller.call(self.fn, ...)
 end
 
 -- The call as Lua runs it: between the values that it reads, operations run as compiled segments.
@@ -130,6 +131,8 @@ local function entry_for(self, values)
     reason, cause = before or reason, cause_before or cause
     if found then
       before, cause_before = reason, cause
+    elseif dynamic.begins(self, walk) then
+      before, cause_before = reason .. "; sizes that vary are symbolic from here on", cause
     else
       if self.depth >= DEEP or captures.past_limit(self, cause) then return nil end
       entry = dynamic.capture(captures.make, self, key, walk, plans, reason)
@@ -335,7 +338,8 @@ api.fn(api.root, "compile", {
     { "max_recaptures", "integer", 64, "more than that is an error that says what changed; with "
       .. "fullgraph = false such calls run as Lua", within = { 0, math.huge } },
     { "inputs", "table", nil, "a sgl.spec for each argument that has symbolic sizes" },
-    { "dynamic", "boolean", false, "a dim becomes symbolic at its second size" },
+    { "dynamic", "boolean", nil, "true: a dim becomes symbolic at its second size, false: never; "
+      .. "default after eight sizes" },
     { "batch", "table", nil, "the dim that counts samples, by the name of an argument" },
   },
   returns = "Compiled: call it as the function",
@@ -349,6 +353,7 @@ api.fn(api.root, "compile", {
     max_recaptures = o.max_recaptures, batch = o.batch or false, seconds = 0, broken_seconds = 0,
     places = {}, written = setmetatable({}, { __mode = "k" }), segments = 0, reads = 0,
     uncaptured = 0, past = false, dynamic = dynamic.new(o) or false,
+    watches_sizes = o.dynamic == nil and not o.inputs, sizes = 0,
     calls = core.calls(dynamic.packed(o.inputs), not o.fullgraph),
     latest = false, last_parts = false, last_places = false, depth = 0, leave = false,
   }, Compiled)

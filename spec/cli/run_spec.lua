@@ -225,6 +225,38 @@ describe("when a rank fails", function()
     assert.truthy(out:find("all_reduce f32[4]", 1, true), out)
   end)
 
+  it("by values that depend on the rank, the step does not run, and says which", function()
+    local out, status = script(2, [[
+      local f = sgl.compile(function(x) return (x * x):sum() end)
+      f(sgl.ones(4) * math.random())                        -- the same on all ranks
+      f(sgl.ones(5) * rank)
+    ]])
+    assert.are.equal(1, status)
+    assert.truthy(out:find("s.lua:10: ", 1, true), out)
+    assert.truthy(out:find("argument 'x' of the step is not the same on all ranks", 1, true), out)
+  end)
+
+  it("by taking a step of another graph, though the exchanges are equal", function()
+    local out, status = script(2, [[
+      local f = sgl.compile(function(x) return (x * (rank + 1)):sum() end)
+      f(sgl.ones(4))
+    ]])
+    assert.are.equal(1, status)
+    assert.truthy(out:find("the ranks take different steps", 1, true), out)
+    assert.truthy(out:find("all_reduce f32[] of step %x+"), out)
+  end)
+
+  it("in a part that it alone has, no rank goes on, whoever catches the error", function()
+    local out, status = script(2, [[
+      local table = sgl.arange(10)
+      local f = sgl.compile(function(i) return core.apply("gather", { table, i }, { dim = 1 }) end)
+      pcall(f, sgl.tensor({ 1, 2, 3, 12 }, { dtype = "i32" }))
+      f(sgl.tensor({ 1, 2, 3, 4 }, { dtype = "i32" }))
+    ]])
+    assert.are.equal(1, status)
+    assert.truthy(out:find("rank 1: gather: index 12 is outside [0, 10)", 1, true), out)
+  end)
+
   it("by not coming, the others wait so long and no longer", function()
     local out, status = script(2, [[
       if rank == 1 then os.execute "sleep 3" end

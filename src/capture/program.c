@@ -17,6 +17,7 @@
 #include "tensor/number.h"
 #include "tensor/grad_flow.h"
 #include "shard/shard.h"
+#include "capture/ranks.h"
 
 typedef struct Prog {
     Owned owned;
@@ -24,6 +25,7 @@ typedef struct Prog {
     CacheEntry *entry; /* NULL: closed, or symbolic sizes */
     Dynamic *dynamic;  /* with symbolic sizes; neither: closed */
     Graph *whole;      /* what was captured, where the entry has one rank's part of it; else NULL */
+    bool agreed;       /* all ranks had the same inputs in the first run */
     Program *program;  /* of the entry, or of the sizes that ran last; NULL: none did. The cache may
                           have freed it since prog_ready */
     int nargs, nin, nout;
@@ -308,7 +310,10 @@ static int run(lua_State *L, Host *h, Prog *p)
     p->running = true;
     exec_cache_run_begin(tensor_programs(h));
     int status = p->dynamic ? capture_dynamic_bind(p->dynamic, p->program) : SGL_OK;
+    if (status >= 0 && p->whole && !p->agreed) status = capture_ranks_agree(h->cx, p->whole, p->in);
+    if (status >= 0) p->agreed = true;
     if (status >= 0) status = exec_run(p->program, p->in, p->out);
+    if (status < 0 && p->whole) capture_ranks_stop(h->cx);
     exec_cache_run_end(tensor_programs(h));
     p->running = false;
     release(p->in, p->nin);

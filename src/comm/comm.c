@@ -10,6 +10,8 @@ static Comm *started; /* what this process was started as; NULL: alone */
 
 void comm_job_set(Comm *job) { started = job; }
 
+const Comm *comm_job(void) { return started; }
+
 Comm *comm_of(const Ctx *cx) { return cx->slot[CTX_COMM]; }
 
 int comm_join(Ctx *cx)

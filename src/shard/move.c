@@ -15,6 +15,7 @@ static void put_mesh(const Lower *l, Axes axes, AttrBuf *b)
     ir_attr_put_list(b, m->n, list);
     for (int i = 0; i < comm_axes_count(axes); i++) list[i] = comm_axes_at(axes, i) + 1;
     ir_attr_put_list(b, comm_axes_count(axes), list);
+    ir_attr_put(b, l->s->plan->step);
 }
 
 /* A collective on x, behind the one before. */

@@ -20,6 +20,7 @@ typedef struct ShardPlan {
     Mesh mesh;
     int rank;
     int blocks;                /* exact mode: S; 0: off */
+    int64_t step;              /* tells steps apart: a hash of the whole graph and of the plan */
     bool all;                  /* exact mode: every float sum has blocks, not only those over
                                   samples and those that end as one number */
 } ShardPlan;

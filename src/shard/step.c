@@ -2,6 +2,7 @@
  */
 #include "comm/comm.h"
 #include "ir/rebuild.h"
+#include "ir/text.h"
 #include "shard/classes.h"
 
 bool shard_plan_of(const Ctx *cx, ShardPlan *out)
@@ -27,10 +28,23 @@ static int check_plan(Ctx *cx, const ShardPlan *p)
     return SGL_EARG;
 }
 
-Graph *shard_step(const Graph *g, const ShardPlan *plan)
+enum { STEP_BITS = 40 };
+
+/* What all ranks must have in common, as a number. */
+static int64_t step_number(const Graph *g, const ShardPlan *p)
+{
+    uint64_t words[] = {ir_graph_hash(g), (uint64_t)p->blocks, p->all};
+    uint64_t h = base_hash(base_hash(0, words, sizeof words), p->mesh.size, sizeof p->mesh.size);
+    return (int64_t)(h >> (64 - STEP_BITS));
+}
+
+Graph *shard_step(const Graph *g, const ShardPlan *asked)
 {
     Graph *whole, *made = NULL;
+    ShardPlan with_step = *asked;
+    const ShardPlan *plan = &with_step;
     if (check_plan(g->cx, plan) < 0) return NULL;
+    with_step.step = step_number(g, plan);
     whole = plan->blocks ? shard_blocks(g, plan->blocks, plan->all)
                          : ir_rebuild_live(g, NULL, ORIGIN_SAME, NULL);
     if (!whole || comm_mesh_ranks(&plan->mesh) == 1) return whole;

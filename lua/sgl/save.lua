@@ -62,7 +62,8 @@ local function add(list, name, value, path, seen, above)
 end
 
 api.fn(api.root, "save", {
-  doc = "Writes tensors by name to a file, in the format that its ending names, else safetensors.",
+  doc = "Writes tensors by name to a file, in the format that its ending names, else safetensors. "
+    .. "On several ranks all call it, and rank 0 writes.",
   args = { { "state", "table", "a state dict, a module, or tables of them" },
            { "path", "string", "of the file; it is replaced as a whole" } },
   opts = { { "metadata", "table", nil, "strings by name, kept in the file" } },
@@ -71,7 +72,11 @@ api.fn(api.root, "save", {
     .. "table that contains itself",
 }, function(state, path, o)
   local list = add({}, "", state, path, {}, {})
-  return core.write(path, core.save(list, o.metadata or {}, path))
+  local text = core.save(list, o.metadata or {}, path)
+  local rank, written, message, code = core.job(), true, nil, nil
+  if rank == 0 then written, message, code = core.write(path, text) end
+  if core.together(written) then return true end
+  return nil, message or path .. ": rank 0 could not write it", code or "SGL_EFILE"
 end)
 
 -- Reading such a name says why there is no tensor.

@@ -1,13 +1,28 @@
-/* ranks.h: what the ranks of a job must have in common to run a step together.
+/* ranks.h: a captured step as the ranks of a job, or exact mode, have it.
  */
 #ifndef SGL_CAPTURE_RANKS_H
 #define SGL_CAPTURE_RANKS_H
 #include "dev/storage.h"
 #include "ir/graph.h"
 
-/* Are the inputs of a step the same on all ranks? Else an error that names the first that is not.
- * All ranks ask together; it takes one exchange. */
-int capture_ranks_agree(Ctx *cx, const Graph *g, Storage *const *in);
+/* Beside a program: what was captured, where that is not what runs. A zeroed one is of a step that
+ * runs as it was captured. */
+typedef struct Part {
+    Graph *whole;              /* what was captured; NULL: the program's own graph */
+    CommSpread *lies;          /* with it, by input: how a run takes it; of rank 0: whole */
+    bool agreed;               /* all ranks had the same inputs in the first run */
+    int64_t age;               /* of the settings that it was made by */
+} Part;
+
+/* The graph to run for g, which is taken: g itself, or this rank's part of it, beside which p keeps
+ * g. NULL with the error set. */
+Graph *capture_part_make(Part *p, Graph *g);
+void capture_part_free(Part *p);
+/* Is it what the settings ask for now? */
+bool capture_part_holds(const Ctx *cx, const Part *p);
+/* Before a run: in the first one, are the inputs the same on all ranks? Then state that ranks share
+ * is taken as the part of this one, in place of the whole. */
+int capture_part_ready(Ctx *cx, Part *p, Storage **in);
 /* The step failed on this rank, with the context's error: no rank can go on. */
-void capture_ranks_stop(Ctx *cx);
+void capture_part_failed(Ctx *cx, const Part *p);
 #endif

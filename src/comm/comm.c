@@ -22,6 +22,15 @@ int comm_join(Ctx *cx)
     return SGL_OK;
 }
 
+/* No axes: a channel of its own, in which the group is the job. */
+int comm_meet(Comm *c, const char *what, CommKind kind, int64_t n, const int64_t *in, int64_t *out)
+{
+    const Mesh line = {.n = 1, .size = {c->size}};
+    const CommCall call = {comm_mesh_group(&line, comm_axes_add(0, 0), c->rank), 0, what,
+                           "outside a step"};
+    return c->transport->all_reduce(c, &call, kind, DT_i64, n, in, out);
+}
+
 static const char *const KINDS[] = {
     [COMM_sum] = "sum",
     [COMM_prod] = "prod",

@@ -63,6 +63,10 @@ int comm_join(Ctx *cx);
 void comm_job_set(Comm *job);
 const Comm *comm_job(void);                             /* NULL: the process is alone */
 
+/* Combines numbers of all ranks of the job, which call it together, outside of steps. `what` says
+ * what for. */
+int comm_meet(Comm *c, const char *what, CommKind kind, int64_t n, const int64_t *in, int64_t *out);
+
 int comm_kind_find(const char *name);                   /* CommKind, or -1 */
 /* x = x and y, element by element. */
 void comm_combine(CommKind kind, Dtype dtype, void *x, const void *y, int64_t count);

@@ -21,7 +21,7 @@ typedef struct Collective {
     CommKind kind;
     int dim; /* -1: none */
     int keep;
-    Cut cut;
+    CommCut cut;
     CommCall call;
     char what[192], where[192];
 } Collective;
@@ -46,7 +46,7 @@ static int read_node(Collective *k)
     if (kind >= 0) k->kind = (CommKind)comm_kind_find(ir_attr_text(n->attr[kind]));
     k->dim = dim < 0 ? -1 : (int)n->attr[dim];
     if (dim >= 0) {
-        k->cut = (Cut){n->attr[dim + 2], n->attr[dim + 3], (int)n->attr[dim + 4]};
+        k->cut = (CommCut){n->attr[dim + 2], n->attr[dim + 3], (int)n->attr[dim + 4]};
         k->keep = (int)n->attr[dim + 5];
     }
     read_mesh(k);

@@ -12,7 +12,21 @@ static int job(lua_State *L)
     return 2;
 }
 
+/* core.together(fine) -> was it fine on all ranks? They call it together; alone, its argument. */
+static int together(lua_State *L)
+{
+    Host *h = bind_of(L);
+    Comm *c = comm_of(h->cx);
+    int64_t fine = lua_toboolean(L, 1), all = fine;
+    base_err_clear(&h->cx->err);
+    if (c && c->size > 1 && comm_meet(c, "the end of a write", COMM_min, 1, &fine, &all) < 0)
+        return bind_throw(L, h);
+    lua_pushboolean(L, all != 0);
+    return 1;
+}
+
 const luaL_Reg MODULE_DIST[] = {
     {"job", job},
+    {"together", together},
     {NULL, NULL},
 };

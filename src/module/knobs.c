@@ -87,8 +87,11 @@ static void set_string(lua_State *L, const char *key, const char *value)
 /* Pushes what is known of a setting as a table. */
 static void push_knob(lua_State *L, Host *h, KnobId id)
 {
-    static const char *const TYPES[] = {
-        [KNOB_INT] = "integer", [KNOB_CHOICE] = "choice", [KNOB_SET] = "set", [KNOB_PATH] = "path"};
+    static const char *const TYPES[] = {[KNOB_INT] = "integer",
+                                        [KNOB_CHOICE] = "choice",
+                                        [KNOB_SET] = "set",
+                                        [KNOB_PATH] = "path",
+                                        [KNOB_TEXT] = "text"};
     const KnobInfo *k = &KNOBS[id];
     lua_newtable(L);
     set_string(L, "name", k->name);

@@ -40,6 +40,8 @@ void shard_factor_end(const Sharding *s, const Node *n, int factor, int *input, 
 
 /* spread.c: places the axes of the plan's mesh. */
 int shard_spread(Sharding *s);
+/* How input i of the graph is stored; of rank 0 where it is whole. */
+CommSpread shard_stored(const Sharding *s, int i);
 /* lower.c: the rank's graph; NULL with the error set. */
 Graph *shard_lower(Sharding *s);
 #endif

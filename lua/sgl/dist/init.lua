@@ -15,8 +15,8 @@ dist.local_rank = dist.rank
 
 api.fn(dist, "exact", {
   doc = "Exact mode: sums that ranks share are cut into `shards` blocks with a fixed order, so "
-    .. "that steps have the same bits on 1, 2, 4 … `shards` ranks. Say it before the first step; "
-    .. "--exact 8 on the command line is the same.",
+    .. "that steps have the same bits on 1, 2, 4 … `shards` ranks. --exact 8 on the command line "
+    .. "is the same.",
   opts = { { "shards", "integer", 8, "blocks, a power of 2; 0 turns it off", within = { 0, 256 } },
            { "over", "string", "data", "data: sums over samples, norms; all: all float sums" } },
   returns = "nothing",

@@ -129,10 +129,22 @@ $(B)/sgl.so: $(HOST) $(CORE)
 	$(call run,LD,$(LINK) -shared -o $@ $(objects_in) $(LIBS))
 
 # Programs of specs, which look inside.
-SPEC_PROGRAMS := $(B)/spec/capi/settings
+SPEC_PROGRAMS := $(B)/spec/capi/settings $(B)/spec/capi/ops
 $(SPEC_PROGRAMS): $(B)/spec/%: spec/%.c $(HOST) $(CORE) $(B)/objects
 	@mkdir -p $(@D)
 	$(call run,LD,$(COMPILE) $(LDFLAGS) -o $@ $< $(objects_in) $(LUA_LIBRARY) $(LIBS))
+
+# A library of ops as users write one: linked to nothing of the engine.
+SPEC_LIBRARY := $(B)/spec/ops.so
+$(SPEC_LIBRARY): spec/ir/custom_ops.c src/sgl.h $(B)/flags
+	@mkdir -p $(@D)
+	$(call run,LD,$(CC) -std=c11 -Isrc $(CFLAGS) -fPIC $(WARNINGS) $(SAN_FLAGS) -shared -o $@ $< -lm)
+
+# The example in C.
+.PHONY: embed
+embed: $(B)/embed      ## the example that trains from C
+$(B)/embed: examples/embed/train.c src/sgl.h $(B)/libsgl.a
+	$(call run,LD,$(LINK) $(STRICT) $(WARNINGS) -Isrc -o $@ $< $(B)/libsgl.a $(LIBS))
 
 .PHONY: module
 module: $(B)/sgl.so
@@ -174,7 +186,7 @@ demo: deps             ## install what is missing, build, train a model on handw
 	@$(B)/sgl examples/digits/train.lua
 
 test: deps             ## install what is missing, build, run every spec
-	@$(MAKE) $(PARALLEL) all $(SPEC_PROGRAMS)
+	@$(MAKE) $(PARALLEL) all $(SPEC_PROGRAMS) $(SPEC_LIBRARY) $(B)/embed
 	@$(MAKE) $(PARALLEL) spec-product
 	@XDG_CACHE_HOME=$(abspath $(B))/cache $(SAN_RUN) SGL_EXE=$(abspath $(B)/sgl) $(B)/sgl $(BUSTED) $(SPEC_FLAGS)
 

@@ -36,6 +36,7 @@ local sgl = { Tensor = Tensor }
 ---@field cache_size_limit integer bytes of programs kept in memory, and as many on disk; the least recently used go first
 ---@field cache_dir string folder of programs on disk, ~/ is $HOME/; empty: sgl/ in $XDG_CACHE_HOME, or in ~/.cache
 ---@field cache_min_nodes integer graphs of fewer nodes are compiled without a look at the disk, which takes as long
+---@field unpack_limit integer bytes that a gzipped file may unpack to: a small file can be packed to fill any memory; 0: any
 ---@field config string configuration file; empty: sgl.yaml or sgl.config.lua in the current folder, if there
 ---@field preset "none"|"dev"|"prod" a set of settings for developing or for production; what is said expressly in the same place wins
 ---@field enable string|table components that start and whose events are told, such as all,-disk: the backends, events of capture, compile and run, programs kept in memory (cache) and on disk
@@ -1581,6 +1582,17 @@ function sgl.print(...) end
 ---@return any # the condition
 function sgl.assert(cond, message) end
 
+---Calls an op that a library in C has registered, by its name: on tensors, and with a table of its attributes behind them. docs/custom-ops.md shows how one is written.
+---@param name string such as "mylib.scale_rows"
+---@param ... sgl.Tensor|table the inputs, then the attributes
+---@return any # the results, one after the other
+function sgl.custom(name, ...) end
+
+---Registers the ops of a shared object that exports them by SGL_OPS of sgl.h.
+---@param path string of the file, such as "./mylib.so"
+---@return any # how many ops it brings
+function sgl.load_ops(path) end
+
 ---A captured graph. tostring shows it; g:text() is the form that can be read back.
 ---@class sgl.Graph
 sgl.Graph = {}
@@ -1630,6 +1642,53 @@ function sgl.save(state, path, o) end
 ---@return string? message
 ---@return string? code
 function sgl.load(path, o) end
+
+---@class sgl.export.Options
+---@field file? string the bundle, a zip; a name that ends in / is a folder
+---@field train? boolean a module: as it is in training (default false)
+---@field name? string kept in the file
+---@field about? table texts by name, kept in the file
+
+---Writes a module, a function or a whole training step as a bundle: the captured graph and the values of its state, which sgl.import and the C function sgl_load run without the script. What was written is read back, run and compared before it is kept.
+---@param what any a module (in evaluation mode), a function, a compiled function
+---@param specs table for each argument a sgl.spec, or a tensor as an example
+---@param o? sgl.export.Options
+---@return boolean? # true; or nil, message, code: what cannot be captured or written, and why
+---@return string? message
+---@return string? code
+function sgl.export(what, specs, o) end
+
+---What sgl.import returns: called as the function was that was exported. Fields: kind ("function" or "step"), version, about.
+---@class sgl.Imported
+sgl.Imported = {}
+
+---Reads a bundle that sgl.export wrote: a function of tensors with its state, to be called, compiled, and trained further.
+---@param path string of the file or folder
+---@return any? # Imported; or nil, message, code
+---@return string? message
+---@return string? code
+function sgl.import(path) end
+
+---The graph.
+---@return sgl.Graph # Graph
+function sgl.Imported:graph() end
+
+---The state by name, and the names from 1; the tensors themselves, not copies.
+---@return table # table
+function sgl.Imported:state_dict() end
+
+---@class sgl.Imported.load_state_dict.Options
+---@field strict? boolean names must be the same on both sides (default true)
+
+---Copies values by name into the state.
+---@param dict table name -> tensor, as state_dict or sgl.load gives
+---@param o? sgl.Imported.load_state_dict.Options
+---@return any # the imported function
+function sgl.Imported:load_state_dict(dict, o) end
+
+---The state of floats, for an optimizer that trains it further.
+---@return table # list
+function sgl.Imported:parameters() end
 
 
 ---The value of a tensor of one element.

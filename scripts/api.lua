@@ -57,7 +57,7 @@ local PAGES = {
   { "README.md", readme },
   example_page "docs/capture.md",
   example_page "docs/tutorial.md",
-  example_page "docs/cache.md",
+  example_page "docs/cache.md", example_page "docs/files.md",
   example_page "docs/internals.md",
   example_page "docs/numerics.md",
   example_page "docs/control-flow.md",

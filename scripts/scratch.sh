@@ -35,10 +35,11 @@ changed() { # files, lines in files that were there
     echo "by hand: $1 files, $2 lines in tables"
 }
 
-# A quick build of the interpreter, and of what else is named; only the portable kernels.
+# A quick build of the interpreter, of what the generated specs load, and of what else is named;
+# only the portable kernels.
 build() {
-    make -s -j"${JOBS:-2}" ISAS=portable CFLAGS=-O1 WERROR=1 B=build build/sgl "$@" \
-        >build.log 2>&1 ||
+    make -s -j"${JOBS:-2}" ISAS=portable CFLAGS=-O1 WERROR=1 B=build \
+        build/sgl build/spec/ops.so "$@" >build.log 2>&1 ||
         { cat build.log >&2; fail "the build failed"; }
     echo "built"
 }

@@ -3,8 +3,8 @@
 --
 -- In:    a file of fixtures; rows that differ on purpose.
 -- Out:   for each row a list of sentences, one for each place that differs; all expressions.
--- Holds: a row is run uncompiled, compiled and compared with itself; what differs on purpose must
---        differ, so that no row of that list outlives its reason.
+-- Holds: a row is run in f64 and f32, there compiled too and compared with itself; what differs on
+--        purpose must differ, so that no row of that list outlives its reason.
 
 local sgl = require "sgl"
 local support = require "spec.support"
@@ -40,6 +40,15 @@ local function numbered(dict, prefix)
   return list
 end
 
+-- The inputs of a row, floats in the dtype.
+local function inputs_of(row, dict, dtype)
+  local list = numbered(dict, "in." .. row.inputs .. ".")
+  for i, t in ipairs(list) do
+    if t:is_floating_point() then list[i] = t:to(dtype):realize() end
+  end
+  return list
+end
+
 -- The part of a dict whose names begin with the prefix, without it, as a state dict.
 local function part(dict, prefix)
   local list = {}
@@ -57,12 +66,14 @@ local function compiled(names, text)
 end
 
 -- The expression as a function of its inputs, what it holds by name, and the names of its weights.
-local function evaluator(row, dict)
+local function evaluator(row, dict, dtype, half)
   local made, use = row.text:match "^(.-) %-> (.*)$"
   if not made then return compiled("x, y, z, w", row.text), {}, {} end
-  local module, call = compiled("_", made)():to("f64"), compiled("m, x, y, z, w", use)
+  local module, call = compiled("_", made)():to(dtype), compiled("m, x, y, z, w", use)
   local own, weights = module:state_dict(), part(dict, row.number .. ".w.")
-  for _, name in ipairs(weights) do own[name]:assign(weights[name]) end
+  for _, name in ipairs(weights) do
+    own[name]:assign(weights[name]:to(half or "f64"):to(dtype))
+  end
   return function(...) return call(module, ...) end, own, weights
 end
 
@@ -104,8 +115,7 @@ local function flat(value, list)
 end
 
 -- What the row's expression gives: { y1 = , d1 = , dd1 = , dw.<name> = , b.<name> = }.
-local function results(row, dict, fn, own, weights)
-  local inputs = numbered(dict, "in." .. row.inputs .. ".")
+local function results(row, dict, inputs, fn, own, weights)
   local got, ys = {}, flat({ fn(table.unpack(inputs)) }, {})
   for i, y in ipairs(ys) do got["y" .. i] = y end
   local wrt = floats(inputs)
@@ -151,8 +161,15 @@ local function near(a, b, tolerance)
   return a == b or a ~= a and b ~= b or math.abs(a - b) <= tolerance * math.max(1, math.abs(b))
 end
 
+-- How far a value may be from PyTorch's in f64, of the value or of 1.
+local TOLERANCE = { f64 = 1e-9, f32 = 1e-4 }
+
+local function in_range(v, dtype)
+  return dtype == "f32" and string.unpack("f", string.pack("f", v)) or v
+end
+
 -- One sentence for each element in which a result is not PyTorch's.
-local function compare(what, got, want, inputs, tolerance, wrong)
+local function compare(what, got, want, inputs, dtype, wrong)
   if table.concat(got.shape, ",") ~= table.concat(want.shape, ",") then
     wrong[#wrong + 1] = ("%s: shape [%s], PyTorch has [%s]"):format(what,
       table.concat(got.shape, ", "), table.concat(want.shape, ", "))
@@ -160,7 +177,7 @@ local function compare(what, got, want, inputs, tolerance, wrong)
   end
   local b = values(want)
   for i, a in ipairs(values(got)) do
-    if not near(a, b[i], tolerance) then
+    if not near(a, in_range(b[i], dtype), TOLERANCE[dtype]) then
       wrong[#wrong + 1] = ("%s at %s: %.12g, PyTorch has %.12g"):format(what,
         place(i, want.shape, inputs), a, b[i])
     end
@@ -169,9 +186,9 @@ end
 
 -- Two sets of results are the same to the bit; second derivatives, whose terms are added up in
 -- another order where they go through a scan, but for rounding.
-local function same(one, two)
+local function same(one, two, dtype)
   for name, t in pairs(one) do
-    local tolerance = name:find "^dd" and 1e-12 or 0
+    local tolerance = name:find "^dd" and TOLERANCE[dtype] or 0
     local a, b = values(t), values(two[name])
     for i = 1, math.max(#a, #b) do
       if not near(a[i], b[i], tolerance) then return ("%s differs when compiled"):format(name) end
@@ -189,10 +206,10 @@ local function only_uncompiled(text)
 end
 
 -- What of a row differs from PyTorch: sentences that begin with what it is, y1, d1, ...
-function M.differences(row, dict, tolerance)
-  local inputs, wrong = numbered(dict, "in." .. row.inputs .. "."), {}
-  local fn, own, weights = evaluator(row, dict)
-  local got = results(row, dict, fn, own, weights)
+local function differences(row, dict, dtype)
+  local inputs, wrong = inputs_of(row, dict, dtype), {}
+  local fn, own, weights = evaluator(row, dict, dtype)
+  local got = results(row, dict, inputs, fn, own, weights)
   local prefix = row.number .. "."
   for _, name in ipairs(dict) do
     local what = name:sub(1, #prefix) == prefix and name:sub(#prefix + 1)
@@ -200,23 +217,29 @@ function M.differences(row, dict, tolerance)
       if not got[what] then
         wrong[#wrong + 1] = what .. ": not there"
       else
-        compare(what, got[what], dict[name], inputs, tolerance or 1e-9, wrong)
+        compare(what, got[what], dict[name], inputs, dtype, wrong)
       end
     end
   end
-  if not only_uncompiled(row.text) then
-    local again, its, other = evaluator(row, dict)
-    local step = sgl.compile(function() return results(row, dict, again, its, other) end)
-    wrong[#wrong + 1] = same(got, step())
+  if dtype == "f32" and not only_uncompiled(row.text) then
+    local again, its, other = evaluator(row, dict, dtype)
+    local step = sgl.compile(function() return results(row, dict, inputs, again, its, other) end)
+    wrong[#wrong + 1] = same(got, step(), dtype)
     step:close()
   end
   return wrong
 end
 
+-- What the row's expression gives for other inputs; modules have the dtype, their parameters values
+-- that the half has.
+function M.run(row, dict, inputs, dtype, half)
+  return flat({ (evaluator(row, dict, dtype, half))(table.unpack(inputs)) }, {})
+end
+
 -- An elementwise row on one element gives that element's bits, and on none nothing.
 function M.parts(row, dict)
   local inputs, wrong = numbered(dict, "in." .. row.inputs .. "."), {}
-  local fn = evaluator(row, dict)
+  local fn = evaluator(row, dict, "f64")
   local function on(first, n)
     local some = {}
     for i, t in ipairs(inputs) do some[i] = t:narrow(1, first, n) end
@@ -233,8 +256,8 @@ function M.parts(row, dict)
 end
 
 -- Takes out of the differences what is meant: `kept` has rows { pattern of the text of the row,
--- pattern of the sentence }. What was found there is marked.
-function M.without(kept, row, wrong)
+-- pattern of the sentence, why }. What was found there is marked.
+local function without(kept, row, wrong)
   local rest = {}
   for _, sentence in ipairs(wrong) do
     local meant = false
@@ -244,6 +267,14 @@ function M.without(kept, row, wrong)
     if not meant then rest[#rest + 1] = sentence end
   end
   return rest
+end
+
+-- Fails with the places in which a row is not PyTorch's in the dtype, but for what is kept.
+function M.check(row, dict, dtype, kept)
+  local wrong = without(kept, row, differences(row, dict, dtype))
+  if #wrong > 0 then
+    error(("in %s %s"):format(dtype, table.concat(wrong, "\n", 1, math.min(#wrong, 12))), 0)
+  end
 end
 
 return M

@@ -14,6 +14,14 @@ local M = {}
 
 local apply = core.apply
 
+-- What the ops of spec/ir/custom_ops.c are called by: the registered ones of `custom` and `result`.
+M.library = (os.getenv "SGL_EXE" or "build/sgl"):gsub("[^/]*$", "") .. "spec/ops.so"
+core.load_ops(M.library)   -- `make test` builds it
+
+local function custom(name, attrs, which)
+  return function(...) return core.custom(name, { ... }, attrs)[which or 1] end
+end
+
 -- ---- elementwise
 
 -- No elements, one, few, a tail of 1 after full vectors, more than one tile.
@@ -85,7 +93,8 @@ local function elementwise(op)
   return cases
 end
 
--- ---- ops with structure: { shapes, attributes, kinds of the arguments that are no values }
+-- ---- ops with structure: { shapes, attributes, kinds of the arguments that are no values, fn
+-- where it is not core.apply }
 
 local STRUCTURED = {
   cast = {
@@ -221,6 +230,19 @@ STRUCTURED.prod = joined(TOTALS, EMPTY_TOTALS)
 STRUCTURED.reduce_max, STRUCTURED.reduce_min = joined(TOTALS, LONG), joined(TOTALS, LONG)
 STRUCTURED.argmax, STRUCTURED.argmin = joined(ONE_DIM, LONG), joined(ONE_DIM, LONG)
 
+STRUCTURED.custom = {
+  { { { 7 } }, nil, nil, custom("t.affine", { by = -2.5 }) },
+  { { { 5, 33 } }, nil, nil, custom("t.affine", { by = 0.5, plus = 1 }) },
+  { { {} }, nil, nil, custom("t.affine", { by = 3 }) },
+  { { { 3, 0, 2 } }, nil, nil, custom("t.affine", { by = 3 }) },
+}
+STRUCTURED.result = {
+  { { { 7 } }, nil, nil, custom("t.halves", {}) },
+  { { { 7 } }, nil, nil, custom("t.halves", {}, 2) },
+  { { { 5, 33 } }, nil, nil, custom("t.halves", {}, 2) },
+  { { { 1, 4 } }, nil, nil, custom("t.halves", {}) },
+}
+
 local function structured(op)
   local cases = {}
   local rows = assert(STRUCTURED[op.name], op.name .. ": spec/op_cases.lua has no cases")
@@ -228,7 +250,8 @@ local function structured(op)
     local kinds = {}
     for i = 1, #row[1] do kinds[i] = row[3] and row[3][i] or "value" end
     cases[#cases + 1] = { title = text_of(row[1]), shapes = row[1], kinds = kinds,
-      attrs = row[2], fn = function(...) return apply(op.name, { ... }, row[2] or {}) end }
+      attrs = row[2],
+      fn = row[4] or function(...) return apply(op.name, { ... }, row[2] or {}) end }
   end
   return cases
 end

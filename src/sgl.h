@@ -89,6 +89,9 @@ SGL_API sgl_array sgl_view(sgl_dtype dtype, const void *data, int rank, const in
 
 /* Compiles the text form of a graph. The program belongs to the context. Its state starts at 0. */
 SGL_API sgl_program *sgl_parse(sgl_context *cx, const char *text);
+/* The same of a bundle that sgl.export wrote (a file or a folder), whose state has the values that
+ * were exported; `state`: NULL, or a file of sgl_save_state whose values take their place. */
+SGL_API sgl_program *sgl_load(sgl_context *cx, const char *path, const char *state);
 SGL_API void sgl_program_free(sgl_program *p);       /* before its context ends; NULL is allowed */
 
 /* What a program takes, gives and keeps. */
@@ -99,7 +102,8 @@ SGL_API const char *sgl_name(const sgl_program *p, sgl_port port, int i);    /* 
  * names of state dicts and of files that sgl.save writes of a step: "1.weight", "opt.m.1.weight";
  * "rng" is the seed and the number of draws so far, which a run counts on. */
 SGL_API int sgl_find(sgl_program *p, sgl_port port, const char *name);
-SGL_API sgl_array sgl_type(const sgl_program *p, sgl_port port, int i);      /* data is NULL */
+/* Data is NULL. A size of -1 is decided by the inputs of a run, whatever fits the program. */
+SGL_API sgl_array sgl_type(const sgl_program *p, sgl_port port, int i);
 
 /* Runs the program: all inputs and all outputs, in order. Writes the outputs' data and updates the
  * state; on an error no output is written, and state may have changed. */
@@ -107,6 +111,10 @@ SGL_API int sgl_run(sgl_program *p, int nin, const sgl_array *in, int nout, sgl_
 /* Copies state number i from or to the caller's array. */
 SGL_API int sgl_state_read(sgl_program *p, int i, sgl_array *to);
 SGL_API int sgl_state_write(sgl_program *p, int i, const sgl_array *from);
+/* All of the state, by name, to a safetensors file, which appears as a whole, and back from such a
+ * file or one of sgl.save: all names must be there, in their types, else nothing changes. */
+SGL_API int sgl_save_state(sgl_program *p, const char *path);
+SGL_API int sgl_load_state(sgl_program *p, const char *path);
 
 /* Calls fn with each event of a kind, in the midst of what causes it: fn may use the event until it
  * returns, and of its context nothing but sgl_interrupt; other calls are refused (SGL_ESTATE), and
@@ -123,6 +131,105 @@ SGL_API const char *sgl_event_name(const sgl_event *e);
 SGL_API const char *sgl_event_text(const sgl_event *e, const char *field);
 SGL_API double sgl_event_number(const sgl_event *e, const char *field, double otherwise);
 SGL_API uint64_t sgl_event_trace(const sgl_event *e);
+
+/* ---- Ops of your own. Graphs name them: `%2 = custom(%0, %1) {op="twice"} : f32[4, 3]`.
+ *
+ * An op is a row. It is registered once for the whole process, before graphs name it, from any
+ * thread, and can then be used in every context; the row and all it points to stay as they are
+ * until the process ends. Functions of a row may be called by several threads at once.
+ *
+ *     static int shape(sgl_call *c) { c->out[0] = c->in[0]; return SGL_OK; }
+ *     static int run(sgl_call *c) { … }
+ *     static const sgl_op OP = { .name = "twice", .inputs = 1, .outputs = 1, .shape = shape,
+ *                                .run = { { "cpu", run } } };
+ *     if (sgl_op_register(&OP) < 0) fprintf(stderr, "%s\n", sgl_error(NULL));
+ *
+ * Functions return SGL_OK or a negative sgl_status, with what is wrong in `error`. They need no
+ * function of the library, so a shared object with ops need not be linked to it. */
+enum { SGL_OP_INPUTS = 16, SGL_OP_OUTPUTS = 8, SGL_OP_ATTRS = 16, SGL_OP_BACKENDS = 4 };
+
+/* The value of an attribute, in the fields of its kind. */
+typedef struct sgl_attr {
+    int64_t integer;             /* I; A: from 0; T: an sgl_dtype */
+    double real;                 /* F, and I too */
+    const char *text;            /* S */
+    int n;                       /* L, D, P: how many items */
+    const int64_t *items;        /* P: from 0 */
+} sgl_attr;
+
+typedef struct sgl_call {
+    const struct sgl_op *op;
+    const sgl_attr *attr;        /* in the order of op->attrs */
+    int nin, nout;
+    const sgl_array *in;         /* `shape`: without data */
+    sgl_array *out;              /* `shape` sets their dtype, rank and dims */
+    void *stream;                /* of the backend; the CPU has none: NULL */
+    /* `shape` alone. A size that a run decides is a negative number: compare it by ==, compute with
+     * this: a + b, a - b, a * b or a / b (rounded down; b a number) for how '+', '-', '*', '/'.
+     * Give on what it gives; a failure is told of by itself. */
+    int64_t (*size)(struct sgl_call *c, int64_t a, char how, int64_t b);
+    void *engine;                /* its own */
+    char error[256];
+} sgl_call;
+
+/* The gradient of an op as nodes of the graph: those of the inputs from those of the outputs. */
+typedef struct sgl_node sgl_node;
+typedef struct sgl_gradient {
+    const struct sgl_op *op;
+    const sgl_attr *attr;
+    int nin, nout;
+    sgl_node *const *in, *const *out;
+    sgl_node *const *dy;         /* by output; NULL: the loss does not depend on it */
+    sgl_node **dx;               /* by input, set where one flows; it has the input's type */
+    /* A node of any op of the table (docs/ops.md); attributes as graph texts have them:
+     * "{dims=[1]}", NULL: none. Elementwise ops promote and broadcast. Takes NULL, and gives it. */
+    sgl_node *(*apply)(struct sgl_gradient *g, const char *op, int n, sgl_node *const *in,
+                       const char *attrs);
+    /* One value in every place of a node like that one. */
+    sgl_node *(*fill)(struct sgl_gradient *g, const sgl_node *like, double value);
+    sgl_array (*type)(struct sgl_gradient *g, const sgl_node *of);
+    void *engine;
+    char error[256];
+} sgl_gradient;
+
+enum {
+    SGL_OP_ELEMENTWISE = 1,      /* inputs and outputs have the same dims, and an element of an
+                                    output depends on those at its place: `run` may get parts of
+                                    the arrays, of rank 1 */
+    SGL_OP_RANDOM = 2            /* equal calls may give other results: they are never made one */
+};
+
+typedef struct sgl_op {
+    const char *name;            /* letters, digits, '_', '.': "mylib.scale_rows" */
+    /* "by:F=1 axis:A": kinds I integer, F number, S text, T dtype, A axis and P axes of the first
+     * input, L integers, D sizes; "=": what I and F (a number) and lists ("[]") are when left out,
+     * of the last ones. NULL: none. */
+    const char *attrs;
+    int inputs, outputs;         /* inputs -1: any number from 1 on */
+    unsigned flags;
+    unsigned rows;               /* bit i: row j of input i and row j of the outputs belong
+                                    together, and to no other row: `run` may get some rows */
+    int (*shape)(sgl_call *c);   /* NULL: each output is like the first input */
+    int (*gradient)(sgl_gradient *g);   /* NULL: asking for one is an error */
+    /* The op in double: all arrays are SGL_F64. It serves g:eval and checks. NULL: `run` of the CPU
+     * on values rounded to their types. */
+    int (*reference)(sgl_call *c);
+    /* What computes it on the backend of that name, from contiguous arrays in its memory. */
+    struct { const char *backend; int (*run)(sgl_call *c); } run[SGL_OP_BACKENDS];
+} sgl_op;
+
+/* Twice the same row is once; another row of the name is refused. sgl_error(NULL) tells why. */
+SGL_API int sgl_op_register(const sgl_op *op);
+
+/* A shared object can bring ops: it exports SGL_OPS(&first, &second, …), rows of ops, and stays
+ * loaded. In Lua: sgl.load_ops(path). Gives their number. */
+enum { SGL_OP_VERSION = 1 };
+typedef struct sgl_op_list { int version; const sgl_op *const *op; } sgl_op_list;
+#define SGL_OPS(...)                                                                              \
+    static const sgl_op *const sgl_ops_[] = { __VA_ARGS__, 0 };                                   \
+    extern SGL_API const sgl_op_list sgl_ops;                                                      \
+    const sgl_op_list sgl_ops = { SGL_OP_VERSION, sgl_ops_ }
+SGL_API int sgl_op_load(const char *path);
 
 #ifdef __cplusplus
 }

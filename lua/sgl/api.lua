@@ -7,6 +7,8 @@
 --        A type is tensor number integer string boolean table function module any; "a|b" is
 --        either, "type?" may be nil, "type..." takes what is left as one list. An entry may say
 --        within = { least, limit }: a number must then be at least the one and below the other;
+--        with a third, true, above the one;
+--        among = { word, … }: a string must be one of these;
 --        usage = text: the hint of an error at it.
 -- Steps: a number of a captured step is accepted where a number or a tensor can stand, and where
 --        the entry says input = true; where only a number can, its value is needed: a break.
@@ -108,8 +110,29 @@ end
 
 local function range_words(range, value)
   if value == math.huge then return "finite" end
-  if range[2] == math.huge then return ("at least %g"):format(range[1]) end
-  return ("in [%g, %g)"):format(range[1], range[2])
+  if range[2] == math.huge then
+    return (range[3] and "above %g" or "at least %g"):format(range[1])
+  end
+  return ("in %s%g, %g)"):format(range[3] and "(" or "[", range[1], range[2])
+end
+
+-- The least number that a range has: 0 itself is not above 0.
+local function least_of(range)
+  return range[3] and range[1] == 0 and 2.0 ^ -1074 or range[1]
+end
+
+local function in_range(range, value)
+  return value >= range[1] and value < range[2] and not (range[3] and value == range[1])
+end
+
+local function check_word(full, kind, row, value)
+  for _, word in ipairs(row.among) do
+    if word == value then return end
+  end
+  local near = core.nearest(value, row.among)
+  core.raise("SGL_EARG", ("%s: %s '%s' must be '%s', got %s%s"):format(full, kind, row[1],
+    table.concat(row.among, "', '"), api.describe(value),
+    near and (" (did you mean '%s'?)"):format(near) or ""))
 end
 
 -- A number of a captured step: itself, its range checked at each run; where Lua has to look at it,
@@ -120,8 +143,8 @@ local function accept_weak(full, kind, row, spec, value)
   if can.number and (can.tensor or row.input) then
     local range = row.within
     if range then
-      core.number_within(value, range[1], range[2], ("%s: %s '%s' must be %s, got {}"):format(
-        full, kind, row[1], range_words(range)))
+      local text = ("%s: %s '%s' must be %s, got {}"):format(full, kind, row[1], range_words(range))
+      core.number_within(value, least_of(range), range[2], text)
     end
     return value
   end
@@ -138,7 +161,8 @@ local function checked(full, kind, row, spec, value)
     result = accept_weak(full, kind, row, spec, value)
   end
   if result == nil then wrong_type(full, kind, row, spec, value) end
-  if range and type(result) == "number" and not (result >= range[1] and result < range[2]) then
+  if row.among then check_word(full, kind, row, result) end
+  if range and type(result) == "number" and not in_range(range, result) then
     core.raise("SGL_EARG", ("%s: %s '%s' must be %s, got %s"):format(
       full, kind, row[1], range_words(range, result), api.describe(value)))
   end

@@ -40,6 +40,7 @@ end
 
 -- From now on core.call serves calls of these arguments by the entry, if its guards hold.
 local function learn(self, entry, outputs, ...)
+  if self.places[1] or entry.outside then return end
   entry.plain = results.are_plain(entry.returned, #outputs)
   entry.scalar = is_scalar(outputs[1])
   if self.dynamic and self.dynamic.changed then
@@ -109,23 +110,41 @@ local function run_past(self, ...)
   return table.unpack(values, 1, values.n)
 end
 
+-- The capture that serves a call, made if there is none, and the walk over the arguments; nil: past
+-- the limit.
+local function entry_for(self, values)
+  local before, cause_before   -- what changed, where that is an input now
+  while true do
+    local key, walk, plans = signature.of(self, values)
+    local entry, reason, cause, found = captures.find(self, key, walk)
+    if entry then return entry, walk end
+    reason, cause = before or reason, cause_before or cause
+    if found then
+      before, cause_before = reason, cause
+    else
+      if captures.past_limit(self, cause) then return nil end
+      entry = dynamic.capture(captures.make, self, key, walk, plans, reason)
+      if entry and cause then self.changed[cause] = (self.changed[cause] or 0) + 1 end
+      self.last_parts, self.last_places = walk.key, walk.places
+      if entry then return entry, walk end
+    end
+  end
+end
+
+--- The capture that serves these arguments (a packed table), made if there is none; nothing runs.
+--- nil past the limit of captures.
+function compile.captured(self, values)
+  check_open(self)
+  return (entry_for(self, values))
+end
+
 -- A call that no capture is known for to serve, or that Lua has to run.
 local function call_slowly(self, ...)
   check_open(self)
   if core.capturing() then return self.fn(...) end
   local values, started = table.pack(...), clock()
-  local entry, walk
-  repeat
-    local key, plans, reason, cause
-    key, walk, plans = signature.of(self, values)
-    entry, reason, cause = captures.find(self, key, walk)
-    if not entry then
-      if captures.past_limit(self, cause) then return run_past(self, ...) end
-      entry = dynamic.capture(captures.make, self, key, walk, plans, reason)
-      if entry and cause then self.changed[cause] = (self.changed[cause] or 0) + 1 end
-      self.last_parts, self.last_places = walk.key, walk.places
-    end
-  until entry
+  local entry, walk = entry_for(self, values)
+  if not entry then return run_past(self, ...) end
   if entry.failed then return run_failed(self, entry, ...) end
   self.latest = entry
   if entry.broken then return run_broken(self, entry, ...) end
@@ -322,7 +341,8 @@ api.fn(api.root, "compile", {
     fn = fn, name = name, entries = {}, order = {}, parameters = {}, changed = {}, broken = {},
     fullgraph = o.fullgraph, strict = o.strict, effects = o.effects,
     max_recaptures = o.max_recaptures, batch = o.batch or false, seconds = 0, broken_seconds = 0,
-    segments = 0, reads = 0, uncaptured = 0, past = false, dynamic = dynamic.new(o) or false,
+    places = {}, written = setmetatable({}, { __mode = "k" }), segments = 0, reads = 0,
+    uncaptured = 0, past = false, dynamic = dynamic.new(o) or false,
     calls = core.calls(dynamic.packed(o.inputs), not o.fullgraph),
     latest = false, last_parts = false, last_places = false,
   }, Compiled)

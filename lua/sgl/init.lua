@@ -14,8 +14,10 @@ require "sgl.events"
 require "sgl.cache"
 require "sgl.control"
 require "sgl.effect"
+require "sgl.custom"
 require "sgl.graph"
 require "sgl.save"
+require "sgl.export"
 require "sgl.native"
 
 local root = api.root

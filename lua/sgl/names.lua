@@ -68,7 +68,7 @@ end
 -- "models[1].net" as "models.1.net"; nil where words, not a place, lead to the object.
 local function dotted(path)
   local name = path:gsub('%["?(.-)"?%]', ".%1"):gsub("^%.", "")
-  return not name:find "[%s()]" and name ~= "" and name or nil
+  return not name:find "[%s()%[%]]" and name ~= "" and name or nil
 end
 
 local function unlike(taken, name)

@@ -136,8 +136,7 @@ end
 --- Reads and runs lines until the input ends.
 function repl.start()
   _G.sgl = require "sgl"
-  local history = history_path()
-  line.open(history, complete)
+  line.open(history_path(), complete)
   if core.isatty(0) then print(banner()) end
   while true do
     local fine, more = pcall(step)
@@ -145,7 +144,6 @@ function repl.start()
     if fine and not more then break end
   end
   if core.isatty(0) then print() end
-  if history then line.save(history) end
 end
 
 return repl

@@ -61,6 +61,16 @@ local function add(list, name, value, path, seen, above)
   return list
 end
 
+-- Rank 0 writes. The others take part in putting together what ranks share, and wait until the file
+-- is there.
+local function write(list, metadata, path)
+  local rank, written, message, code = core.job(), true, nil, nil
+  if rank == 0 then written, message, code = core.save(list, metadata, path) end
+  for i = 1, rank > 0 and #list or 0 do list[i][2]:bytes() end
+  if core.together(written) then return true end
+  return nil, message or path .. ": rank 0 could not write it", code or "SGL_EFILE"
+end
+
 api.fn(api.root, "save", {
   doc = "Writes tensors by name to a file, in the format that its ending names, else safetensors. "
     .. "On several ranks all call it, and rank 0 writes.",
@@ -72,11 +82,7 @@ api.fn(api.root, "save", {
     .. "table that contains itself",
 }, function(state, path, o)
   local list = add({}, "", state, path, {}, {})
-  local text = core.save(list, o.metadata or {}, path)
-  local rank, written, message, code = core.job(), true, nil, nil
-  if rank == 0 then written, message, code = core.write(path, text) end
-  if core.together(written) then return true end
-  return nil, message or path .. ": rank 0 could not write it", code or "SGL_EFILE"
+  return write(list, o.metadata or {}, path)
 end)
 
 -- Reading such a name says why there is no tensor.
@@ -100,17 +106,12 @@ api.fn(api.root, "load", {
   returns = "state dict, metadata; or nil, message, code",
   errors = "a damaged file",
 }, function(path, o)
-  local text, message, code = core.read(path)
-  if not text and code ~= "SGL_EFILE" then raise(code, message, "the file is not whole") end
-  if not text then return nil, message, code end
-  local list, metadata = core.load(text, path)
-  if not list then return nil, metadata end
-  local dict, prefix, foreign = {}, o.prefix, {}
+  local list, metadata, code = core.open(path, nil, o.prefix)
+  if not list then return nil, metadata, code end
+  local dict, foreign = {}, {}
   for _, item in ipairs(list) do
-    if item[1]:sub(1, #prefix) == prefix then
-      local name = item[1]:sub(#prefix + 1)
-      dict[#dict + 1], dict[name], foreign[name] = name, item[2] or nil, item[3]
-    end
+    local name = item[1]:sub(#o.prefix + 1)
+    dict[#dict + 1], dict[name], foreign[name] = name, item[2] or nil, item[3]
   end
   if next(foreign) then setmetatable(dict, refuse_foreign(path, foreign)) end
   return dict, api.extra(metadata)

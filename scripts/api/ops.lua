@@ -29,6 +29,8 @@ local FAMILIES = {
   { "dot", "Products" },
   { "index", "Indexing, sorting, running sums" },
   { "control", "Control flow" },
+  { "custom", "Registered ops" },
+  { "result", "Results of nodes that have several" },
   { "effect", "Effects" },
   { "comm", "Between ranks" },
 }

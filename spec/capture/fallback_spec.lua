@@ -90,7 +90,7 @@ describe("a step that breaks", function()
       if i % 10 > 0 then assert.are.same({ i + 0.0, i + 0.0 }, result:tolist()) end
     end
     assert.are.equal(30, count)
-    assert.are.equal(1, #step:programs())
+    assert.are.equal(3, #step:programs())
   end)
 
   it("runs as Lua past the limit of captures, with one report of what changed", function()

@@ -183,3 +183,24 @@ describe("the advance of random numbers", function()
     assert.are.equal(4, after - before)
   end)
 end)
+
+describe("a table by tensors", function()
+  it("is read in a step, and its entries are called by what leads to the tensor", function()
+    local opt = { params = { sgl.ones(2) * 1 }, state = {} }
+    local entry = { v = sgl.zeros(2), k = 1 }
+    opt.state[opt.params[1]] = entry
+    local step = sgl.compile(function(x)
+      local p = opt.params[1]
+      local s = opt.state[p]
+      s.v:assign(s.v + x * s.k)
+      p:assign(p - s.v)
+      return s.v
+    end)
+    assert.are.same({ 1, 1 }, step(sgl.ones(2)):tolist())
+    assert.are.same({ 2, 2 }, step(sgl.ones(2)):tolist())
+    entry.k = 2
+    assert.are.same({ 4, 4 }, step(sgl.ones(2)):tolist())
+    assert.are.same({ -6, -6 }, opt.params[1]:tolist())
+    assert.are.equal("opt.state[opt.params[1]].k changed from 1 to 2", step:programs()[2].reason)
+  end)
+end)

@@ -158,7 +158,7 @@ describe("an entry on disk", function()
     origin_of(BASE)
     for _, knob in ipairs(core.knobs()) do
       local other = { fuse = 0, backend = "null", isa = "portable", threads = 1, verify = 0,
-                      event_rate = 5 }
+                      event_rate = 5, exact = 4, exact_over = "all" }
       if other[knob.name] then
         sgl.config[knob.name] = other[knob.name]
         assert.are.equal(knob.key and "none" or "disk", (origin_of(BASE)), knob.name)

@@ -143,7 +143,7 @@ describe("the documentation", function()
     for _, page in ipairs { "README.md", "CONTRIBUTING.md", "docs/tutorial.md", "docs/internals.md",
                             "docs/numerics.md", "docs/capture.md", "docs/control-flow.md",
                             "docs/status.md", "docs/errors.md", "docs/events.md",
-                            "docs/cache.md" } do
+                            "docs/cache.md", "docs/custom-ops.md" } do
       local folder = page:match "^(.*/)" or ""
       for target in read(page):gmatch "%]%(([^)#]+)%)" do
         local there = target:find "^https?:" or io.open(support.root .. folder .. target)

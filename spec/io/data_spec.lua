@@ -143,6 +143,74 @@ describe("an iterator", function()
   end)
 end)
 
+describe("an iterator that is a coroutine", function()
+  local function stream(n)
+    return data.iterator(function(epoch)
+      return coroutine.wrap(function()
+        for i = 1, n do coroutine.yield({ i, epoch }, i) end
+      end)
+    end)
+  end
+
+  it("ends with its last sample, also within a batch", function()
+    for n = 0, 5 do
+      local s, seen = stream(n), {}
+      for epoch = 1, 2 do
+        for x, y in s:batches(2) do
+          for k, v in ipairs(y:tolist()) do
+            seen[#seen + 1] = v
+            assert.are.same({ v, epoch }, x[k]:tolist())
+          end
+        end
+        assert.are.equal(n * epoch, #seen)
+      end
+    end
+  end)
+
+  it("raises its own errors as they are", function()
+    local broken = data.iterator(function()
+      return coroutine.wrap(function()
+        coroutine.yield(1)
+        error "the disk is gone"
+      end)
+    end)
+    local e = support.error_of(function() for _ in broken:batches(2) do end end)
+    assert.matches("^[^:]*data_spec.lua:%d+: the disk is gone$", e)
+  end)
+end)
+
+describe("a sample that does not fit", function()
+  local function of(list)
+    return data.iterator(function()
+      local i = 0
+      return function()
+        i = i + 1
+        if list[i] then return table.unpack(list[i], 1, list[i].n or #list[i]) end
+      end
+    end)
+  end
+  for text, list in pairs {
+    ["value 1 of sample 3 is 'a', which makes no tensor"] = { { 1 }, { 2 }, { "a" } },
+    ["value 2 of sample 2 is nil, which makes no tensor"] = { { 1, 1 }, { 1, nil, n = 2 } },
+    ["value 1 of sample 2 is i32[1], that of the first is i32[2]"] = { { { 1, 2 } }, { { 1 } } },
+    ["sample 3 has 2 values, those before have 1"] = { { 1 }, { 1 }, { 1, 2 } },
+  } do
+    it("is named by its number: " .. text, function()
+      local e = support.error_of(function() for _ in of(list):batches(2) do end end)
+      assert.matches(text, e.message, 1, true)
+      assert.matches("data_spec.lua", e.file)
+    end)
+  end
+
+  it("is told from a function that gives no iterator", function()
+    local e = support.error_of(function()
+      for _ in data.iterator(coroutine.wrap(function() coroutine.yield(1) end)):batches(1) do end
+    end)
+    assert.matches("must return an iterator, got 1", e.message)
+    assert.matches("coroutine.wrap", e.hint)
+  end)
+end)
+
 describe("saved state", function()
   it("has its names, order, values and metadata when it is loaded", function()
     local path = folder .. "s.safetensors"

@@ -232,11 +232,13 @@ end
 local function safetensors_seeds()
   local list = {}
   for i, dtype in ipairs(core.dtypes()) do
-    list[i] = core.save({
+    assert(core.save({
       { "weight", core.sample("real", i, { 3, 2 }, dtype.name) },
       { "läbel \"q\"\\", core.sample("real", i, {}, dtype.name) },
       { "none", core.sample("real", i, { 0, 4 }, "f32") },
-    }, { epoch = "3", ["a\nb"] = "\1" }, "fuzz.safetensors")
+    }, { epoch = "3", ["a\nb"] = "\1" }, scratch))
+    local file <close> = assert(io.open(scratch, "rb"))
+    list[i] = file:read "a"
   end
   return list
 end
@@ -244,7 +246,8 @@ end
 local function safetensors_hold(list)
   for _, entry in ipairs(list) do
     assert(type(entry[1] or entry.name) == "string")
-    tensor_holds(entry[2] or entry.tensor)
+    local t = entry[2] or entry.tensor
+    if not t then assert(type(entry[3] or entry.foreign) == "string") else tensor_holds(t) end
   end
 end
 
@@ -363,6 +366,9 @@ describe("a parser, fed with damage, #slow", function()
   fuzz("IDX", IDX, function(s) return core.load(s, "fuzz.idx")[1][2] end, tensor_holds)
   fuzz("safetensors", safetensors_seeds(), function(s)
     return core.load(s, "fuzz.safetensors")
+  end, safetensors_hold)
+  fuzz("safetensors in a file", safetensors_seeds(), function(s)
+    return as_file(s, core.open, "safetensors")
   end, safetensors_hold)
   fuzz("YAML", YAML, read_yaml, yaml_holds)
   fuzz("gzip", gzip_seeds(), function(s) return as_file(s, core.read) end,

@@ -15,7 +15,7 @@ local KEPT = {
   { "^x %% y", "^d2 at .*inf", "the same" },
   { "^x:var%(2", "^d1 at %[[81]", "an infinity in a row: NaN for all" },
   { "^x:logsumexp%(2%)", "^d1 at %[9, ", "all -inf: 0" },
-  { "^x:logsumexp%(2%)", "^d1 at %[15, ", "large equals: shares, not 1 each" },
+  { "^x:logsumexp%(2%)", "^d1 at %[1, .*1e%+200", "large equals: shares, not 1 each" },
   { "^x:norm%(0%.5, 2%)", "^d1 at .*%(0%)", "0 stays without gradient beside NaN and infinity" },
   { "^x:norm%(%-?math%.huge, 2%)", "^d1 at %[[67], ", "where a NaN is the norm, all get NaN" },
   { "^x:m[axin]+%(%)", "^d1 at ", "the same" },
@@ -28,8 +28,10 @@ local KEPT = {
 describe("PyTorch's values and derivatives of", function()
   for _, row in ipairs(rows) do
     it(("%s on %s"):format(row.text, row.inputs), function()
-      local wrong = fixture.without(KEPT, row, fixture.differences(row, rows.dict))
-      if #wrong > 0 then error(table.concat(wrong, "\n", 1, math.min(#wrong, 12)), 0) end
+      fixture.check(row, rows.dict, "f64", KEPT)
+      if row.inputs ~= "huge" and not row.text:find "f64" then
+        fixture.check(row, rows.dict, "f32", KEPT)
+      end
     end)
   end
 

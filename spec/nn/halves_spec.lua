@@ -1,8 +1,10 @@
 -- halves_spec.lua: composites of f16 and bf16 against the same in f64 on the same numbers, up to
 -- half the range: within 2 ulp of the rounded result, or what f32 loses of the largest operand
--- where results cancel (1 + erf, log of nearly 1). Nothing inside overflows.
+-- where results cancel (1 + erf, log of nearly 1). Nothing inside overflows. Then every row of the
+-- fixtures, so every function and layer: 1 ulp.
 
 local sgl = require "sgl"
+local fixture = require "spec.fixture"
 local nn, F = sgl.nn, sgl.nn.functional
 
 -- Half the range, and the unit roundoff. bf16 has the range of f32, whose squares f32 has not.
@@ -91,4 +93,109 @@ describe("a composite of halves", function()
       end
     end
   end)
+end)
+
+-- ---- every function and layer, on the inputs of its rows and on numbers up to half the range
+
+local HALVES = {
+  f16 = { digits = 10, most = 65504, least = 2.0 ^ -24, scales = { 1, 5, 800, 8000 } },
+  bf16 = { digits = 7, most = 0x1.fep127, least = 2.0 ^ -133, scales = { 1, 5, 2500, 1e14 } },
+}
+-- Several layers one after the other round after each: their bound is that of the largest result.
+local CHAINS = { "MultiheadAttention", "Sequential", "ModuleList" }
+-- Functions that give another dtype, whatever comes in.
+local OTHER = { "float%(%)", "double%(%)", "one_hot", "clip_norm" }
+-- Cubes of 10^14 are beyond bf16's range and f32's.
+local CUBES = { "^x:norm%(3", "ij,kj,k%->i" }
+
+local function matches(text, patterns)
+  for _, pattern in ipairs(patterns) do
+    if text:find(pattern) then return true end
+  end
+  return false
+end
+
+-- The distance to the next number at v.
+local function ulp(v, kind)
+  local exponent = v == 0 and -1000 or math.floor(math.log(math.abs(v), 2))
+  return math.max(2.0 ^ (exponent - kind.digits), kind.least)
+end
+
+-- A list of numbers as Lua has them.
+local function numbers(t) return t:numel() > 0 and t:double():flatten():tolist() or {} end
+
+-- The largest finite magnitude of a list.
+local function largest(list)
+  local most = 0
+  for _, v in ipairs(list) do
+    if v == v and math.abs(v) < math.huge then most = math.max(most, math.abs(v)) end
+  end
+  return most
+end
+
+-- Inputs of the halves' dtype, the same in f64, and their largest magnitude: the row's own at scale
+-- 1, else drawn.
+local function inputs_of(row, dict, dtype, scale)
+  local halves, doubles, top = {}, {}, 0
+  for i = 1, 4 do
+    local t = dict["in." .. row.inputs .. "." .. i]
+    if not t then break end
+    halves[i], doubles[i] = t, t
+    if t:is_floating_point() then
+      local from = scale == 1 and t or sgl.randn(t.shape):double():reshape(t.shape) * scale
+      halves[i] = from:to(dtype):realize()
+      doubles[i] = halves[i]:double():realize()
+      top = math.max(top, largest(numbers(doubles[i])))
+    end
+  end
+  return halves, doubles, top
+end
+
+-- The first element farther from f64's than an ulp and what f32 loses of the largest input.
+local function far(got, want, kind, top, chain)
+  local a, b = numbers(got), numbers(want)
+  local size = chain and largest(b)
+  for i, v in ipairs(b) do
+    local x, limit = a[i], kind.most + ulp(kind.most, kind) / 2
+    local bound = (chain and 4 * ulp(size, kind) or ulp(v, kind)) + top * 2.0 ^ -22
+    local same = x == v or x ~= x and v ~= v
+    local beyond = math.abs(v) >= limit * (1 - 2.0 ^ -kind.digits) and math.abs(x) >= kind.most
+      and (x > 0) == (v > 0)
+    if not (same or beyond or math.abs(x - v) <= bound) then
+      return ("element %d: %.9g, f64 gives %.9g"):format(i, x, v)
+    end
+  end
+end
+
+local function check(row, dict, dtype, kind)
+  local chain = matches(row.text, CHAINS)
+  for _, scale in ipairs(kind.scales) do
+    if not (scale > 1e13 and matches(row.text, CUBES)) then
+      sgl.seed(1)
+      local halves, doubles, top = inputs_of(row, dict, dtype, scale)
+      local got = fixture.run(row, dict, halves, dtype, dtype)
+      for i, want in ipairs(fixture.run(row, dict, doubles, "f64", dtype)) do
+        if want:is_floating_point() and not matches(row.text, OTHER) then
+          assert.are.equal(dtype, got[i].dtype)
+        end
+        local wrong = far(got[i], want, kind, top, chain)
+        if wrong then error(("scale %g, result %d, %s"):format(scale, i, wrong), 0) end
+      end
+    end
+  end
+end
+
+describe("in halves", function()
+  for _, file in ipairs { "functions", "layers" } do
+    local rows, seen = fixture.load(file), {}
+    for _, row in ipairs(rows) do
+      local known = rows.dict["in." .. row.inputs .. ".1"]
+      if known and not seen[row.text] and not row.text:find "f64" then
+        seen[row.text] = true
+        it(row.text .. " is that of f64, rounded", function()
+          for dtype, kind in pairs(HALVES) do check(row, rows.dict, dtype, kind) end
+        end)
+      end
+    end
+  end
 end)

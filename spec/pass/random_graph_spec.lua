@@ -80,11 +80,11 @@ describe("random graphs #slow", function()
       for op in random_graph.generate(seed).text:gmatch("= ([%w_]+)%(") do seen[op] = true end
     end
     -- input has its own line; iota reads no data and is in ops_spec; control_spec nests blocks at
-    -- random; size is in no static graph; what ranks do together is in run_spec. A new elementwise
-    -- op need not be known here.
+    -- random; size is in no static graph; custom_spec has the ops of libraries, run_spec what ranks
+    -- do together. A new elementwise op need not be known here.
     local outside = { input = true, iota = true, size = true, print = true, assert = true,
-                      cond = true, scan = true, loop = true, all_reduce = true, all_gather = true,
-                      reduce_scatter = true }
+                      cond = true, scan = true, loop = true, custom = true, result = true,
+                      all_reduce = true, all_gather = true, reduce_scatter = true }
     local families = { unary = true, binary = true, test = true, compare = true, select = true }
     for _, op in ipairs(core.ops()) do
       if families[op.family] then

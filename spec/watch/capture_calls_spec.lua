@@ -231,23 +231,13 @@ local BROKEN = {
     local t = sgl.tensor(2.0)
     return function(x) t:assign(t + 1) return x * t:item() end
   end },
-  { "B-WRITE", "what a message handler writes", function()
-    local errors = 0
-    return function(x) xpcall(error, function() errors = errors + 1 end) return x * errors end
-  end },
   { "B-WRITE", "a table that takes writes for a new one", function()
     local log = {}
     return function(x) table.insert(object({ __newindex = log }), 5) return x end
   end },
   -- what stands for arguments
-  { "B-WRITE", "a field of an argument", function()
-    return function(batch) batch.y = batch.x * 2 return batch.y end, { x = w }
-  end },
   { "B-WRITE", "an element for an argument", function()
     return function(list) table.insert(list, 1) return list[1] end, { w }
-  end },
-  { "B-WRITE", "a field of an argument, with rawset", function()
-    return function(batch) rawset(batch, "y", 1) return batch.x end, { x = w }
   end },
   { "B-EQ", "an argument that is a table from outside", function()
     local batch = { w }

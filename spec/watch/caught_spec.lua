@@ -5,7 +5,7 @@ local sgl = require "sgl"
 local support = require "spec.support"
 
 local w, wide = sgl.ones(3), sgl.arange(24):reshape(4, 6) + 0.5
-local number, old, check = 0, { 1, k = 1 }, package.loaded._G.assert
+local old, check = { 1, k = 1 }, package.loaded._G.assert
 local letters = ("ab"):gmatch "."
 local function when(x, fn) return sgl.cond(x:gt(0):all(), fn, function() end) end
 
@@ -18,7 +18,7 @@ local BREAKS = {
   ["B-ORDER"] = function(x) table.sort({ 2, 1 }, function() return x:gt(0) end) end,
   ["B-READ"] = function(x) return x:sum():item() end,
   ["B-STATE"] = function(x) return x[x:gt(0)] end,
-  ["B-WRITE"] = function() number = 1 end,
+  ["B-WRITE"] = function() table.insert(old, 1) end,
   ["B-BLOCK"] = function(x) local k = 1 when(x, function() k = 2 end) return x * k end,
   ["B-CALL"] = function() return math.random() end,
   ["B-HOOK"] = function() debug.sethook() end,

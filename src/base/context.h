@@ -5,6 +5,7 @@
  */
 #ifndef SGL_BASE_CONTEXT_H
 #define SGL_BASE_CONTEXT_H
+#include <stdatomic.h>
 #include <stdint.h>
 #include "base/err.h"
 #include "base/knob.h"
@@ -28,7 +29,10 @@ struct sgl_context {
     int streams;                    /* of the device that is compiled for; 0: it has none */
     void *slot[CTX_SLOTS];
     void (*slot_free[CTX_SLOTS])(void *);
-    volatile int interrupted;       /* set by a signal handler; programs stop at the next step */
+    atomic_int asked;               /* set by a signal handler: what changes nothing may end, such
+                                       as reading a file */
+    atomic_int interrupted;         /* set there or by another thread: programs stop at the next
+                                       step */
 };
 
 Ctx *base_ctx_new(Err *e);          /* reads the environment; NULL with *e set */

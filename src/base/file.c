@@ -15,9 +15,10 @@
 #include <zlib.h>
 #include "base/mem.h"
 
-enum { FIRST_READ = 1 << 16, GZIP_WINDOW = 15 + 16 };
+enum { FIRST_READ = 1 << 16, PIECE = 1 << 18, MAGIC = 2, GZIP_WINDOW = 15 + 16 };
 static const size_t FILE_LIMIT = SIZE_MAX / 8;
-static const size_t READ_MAX = 1 << 30; /* Linux moves at most 2 GiB in one call */
+static const size_t READ_MAX = 1 << 24; /* in one call, between looks at FileRules.stop */
+const FileRules FILE_NO_RULES = {0};
 
 typedef struct Buffer {
     char *at;
@@ -47,21 +48,45 @@ static int buffer_reserve(Buffer *b, size_t cap, const char *path, Err *e)
     return SGL_OK;
 }
 
+/* What is read from, in messages too. */
+typedef struct From {
+    int fd;
+    const char *path;
+    const FileRules *rules;
+    Err *e;
+} From;
+
+static int stopped(const char *path, Err *e)
+{
+    return base_err_set(e, SGL_EINTR, "%s: interrupted while it was read", path);
+}
+
+/* At most n bytes; 0 at the end. */
+static ssize_t read_some(const From *f, void *to, size_t n)
+{
+    for (;;) {
+        if (f->rules->stop && *f->rules->stop) return stopped(f->path, f->e);
+        ssize_t got = read(f->fd, to, n < READ_MAX ? n : READ_MAX);
+        if (got >= 0) return got;
+        if (errno != EINTR) return system_error(f->e, f->path, "read");
+    }
+}
+
 /* Reads to the end, whatever is behind the descriptor: a file may grow meanwhile, and a pipe has
  * no size. */
-static int read_all(int fd, Buffer *b, const char *path, Err *e)
+static int read_all(const From *f, Buffer *b)
 {
     struct stat st;
-    if (fstat(fd, &st) != 0) return system_error(e, path, "read");
+    if (fstat(f->fd, &st) != 0) return system_error(f->e, f->path, "read");
     /* One byte more than the size, so that the end is seen without growing. */
-    size_t first = S_ISREG(st.st_mode) && st.st_size > 0 ? (size_t)st.st_size + 1 : FIRST_READ;
-    int status = buffer_reserve(b, first, path, e);
+    size_t size = S_ISREG(st.st_mode) && st.st_size > 0 ? (size_t)st.st_size + 1 : FIRST_READ;
+    int status = size > b->cap ? buffer_reserve(b, size, f->path, f->e) : SGL_OK;
     while (status == SGL_OK) {
-        ssize_t got = read(fd, b->at + b->n, b->cap - b->n < READ_MAX ? b->cap - b->n : READ_MAX);
-        if (got == 0) break;
-        if (got > 0) b->n += (size_t)got;
-        else if (errno != EINTR) return system_error(e, path, "read");
-        if (b->n == b->cap) status = buffer_reserve(b, b->cap * 2, path, e);
+        if (b->n == b->cap) status = buffer_reserve(b, b->cap * 2, f->path, f->e);
+        if (status < 0) break;
+        ssize_t got = read_some(f, b->at + b->n, b->cap - b->n);
+        if (got <= 0) return (int)got;
+        b->n += (size_t)got;
     }
     return status;
 }
@@ -72,8 +97,8 @@ static int finish(Buffer *b, int status, char **data, size_t *n)
         base_mem_free(b->at);
         return status;
     }
-    b->at[b->n] = 0;
-    *data = b->at;
+    *data = base_mem_resize(b->at, b->n + 1); /* smaller: what growing took too much goes back */
+    (*data)[b->n] = 0;
     *n = b->n;
     return SGL_OK;
 }
@@ -91,16 +116,64 @@ int base_file_there(const char *path, Err *e)
 int base_file_read_fd(int fd, const char *shown, char **data, size_t *n, Err *e)
 {
     Buffer b = {0};
-    return finish(&b, read_all(fd, &b, shown, e), data, n);
+    return finish(&b, read_all(&(From){fd, shown, &FILE_NO_RULES, e}, &b), data, n);
+}
+
+int base_file_open(const char *path, const FileRules *rules, Err *e)
+{
+    for (;;) {
+        int fd = open(path, O_RDONLY | O_CLOEXEC); /* of a pipe, waits for who writes to it */
+        if (fd >= 0) return fd;
+        if (errno != EINTR) return system_error(e, path, "read");
+        if (rules->stop && *rules->stop) return stopped(path, e);
+    }
 }
 
 int base_file_read(const char *path, char **data, size_t *n, Err *e)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return system_error(e, path, "read");
+    int fd = base_file_open(path, &FILE_NO_RULES, e);
+    if (fd < 0) return fd;
     int status = base_file_read_fd(fd, path, data, n, e);
     close(fd);
     return status;
+}
+
+int base_file_read_at(int fd, const char *shown, const FileRules *rules, size_t offset, void *to,
+                      size_t n, Err *e)
+{
+    const From f = {fd, shown, rules, e};
+    if (lseek(fd, (off_t)offset, SEEK_SET) < 0) return system_error(e, shown, "read");
+    for (size_t done = 0; done < n;) {
+        ssize_t got = read_some(&f, (char *)to + done, n - done);
+        if (got < 0) return (int)got;
+        if (got == 0)
+            return base_err_set(e, SGL_EFILE, "%s: became shorter while it was read", shown);
+        done += (size_t)got;
+    }
+    return SGL_OK;
+}
+
+/* ---- gzip */
+
+/* The packed bytes that have been read and not yet taken. */
+typedef struct Packed {
+    From from;
+    char *piece;
+    size_t at, n;
+    bool ended;
+} Packed;
+
+/* Is there a byte to take? Negative: an error. */
+static int more(Packed *p)
+{
+    if (p->at < p->n) return 1;
+    if (p->ended) return 0;
+    ssize_t got = read_some(&p->from, p->piece, PIECE);
+    if (got < 0) return (int)got;
+    p->at = 0;
+    p->n = (size_t)got;
+    p->ended = got == 0;
+    return got > 0;
 }
 
 static void *zlib_alloc(void *none, unsigned count, unsigned size)
@@ -127,61 +200,118 @@ static int unpack_error(Err *e, const char *path, const z_stream *z, int result,
                         z->msg ? z->msg : "not a gzip stream", made);
 }
 
-static bool only_zeros(const char *p, size_t n)
+static int too_large(const From *f)
 {
-    while (n > 0 && p[n - 1] == 0) n--;
-    return n == 0;
+    base_err_set(f->e, SGL_EFORMAT, "%s: unpacks to more than unpack_limit, %lld bytes", f->path,
+                 (long long)f->rules->unpack_limit);
+    base_err_hint(f->e, "if that is no mistake, set sgl.config.unpack_limit or SGL_UNPACK_LIMIT to "
+                        "as many bytes, or unpack the file with gunzip");
+    return SGL_EFORMAT;
 }
 
-/* Unpacks one member after the other (RFC 1952 allows several); zeros may pad the end. */
-static int inflate_all(z_stream *z, const char *in, size_t n, Buffer *out, const char *path, Err *e)
+/* Room for more, as far as the limit and one byte, by which more than it is seen. */
+static int make_room(Buffer *out, const From *f)
 {
-    size_t taken = 0;
+    size_t limit = f->rules->unpack_limit ? (size_t)f->rules->unpack_limit : FILE_LIMIT - 1;
+    if (out->n > limit) return too_large(f);
+    if (out->n < out->cap) return SGL_OK;
+    size_t cap = out->cap ? out->cap * 2 : PIECE;
+    return buffer_reserve(out, cap < limit + 1 ? cap : limit + 1, f->path, f->e);
+}
+
+/* After a member: another one begins, or zeros pad the end. 1: another; 0: the end. */
+static int next_member(Packed *p, z_stream *z)
+{
+    bool padded = false;
+    int there;
+    while ((there = more(p)) > 0 && p->piece[p->at] == 0) {
+        p->at++;
+        padded = true;
+    }
+    if (there > 0 && padded)
+        return base_err_set(p->from.e, SGL_EFORMAT,
+                            "%s: something follows the zeros at the end of "
+                            "its gzip data",
+                            p->from.path);
+    if (there > 0) inflateReset(z);
+    return there;
+}
+
+/* Unpacks one member after the other (RFC 1952 allows several). */
+static int inflate_all(z_stream *z, Packed *p, Buffer *out)
+{
+    const From *f = &p->from;
     for (;;) {
-        if (out->n == out->cap) {
-            int status = buffer_reserve(out, out->cap * 2, path, e);
-            if (status < 0) return status;
-        }
-        uInt fed = at_most(n - taken), room = at_most(out->cap - out->n);
-        z->next_in = (Bytef *)(uintptr_t)(in + taken);
+        int status = more(p);
+        if (status >= 0) status = make_room(out, f);
+        if (status < 0) return status;
+        uInt fed = at_most(p->n - p->at), room = at_most(out->cap - out->n);
+        z->next_in = (Bytef *)p->piece + p->at;
         z->avail_in = fed;
         z->next_out = (Bytef *)(out->at + out->n);
         z->avail_out = room;
         int result = inflate(z, Z_NO_FLUSH);
-        taken += fed - z->avail_in;
+        p->at += fed - z->avail_in;
         out->n += room - z->avail_out;
         if (result == Z_STREAM_END) {
-            if (only_zeros(in + taken, n - taken)) return SGL_OK;
-            inflateReset(z);
+            status = next_member(p, z);
+            if (status == 0) status = make_room(out, f);
+            if (status <= 0) return status;
         } else if (result != Z_OK) {
-            return unpack_error(e, path, z, result, out->n);
+            return unpack_error(f->e, f->path, z, result, out->n);
         }
     }
 }
 
-static int unpack(const char *in, size_t n, Buffer *out, const char *path, Err *e)
+static int unpack(Packed *p, Buffer *out)
 {
     z_stream z = {.zalloc = zlib_alloc, .zfree = zlib_free};
-    if (inflateInit2(&z, GZIP_WINDOW) != Z_OK) return no_memory(e, path, n);
-    int status = buffer_reserve(out, n * 4 > FIRST_READ ? n * 4 : FIRST_READ, path, e);
-    if (status == SGL_OK) status = inflate_all(&z, in, n, out, path, e);
+    if (inflateInit2(&z, GZIP_WINDOW) != Z_OK) return no_memory(p->from.e, p->from.path, PIECE);
+    int status = inflate_all(&z, p, out);
     inflateEnd(&z);
     return status;
 }
 
-int base_file_read_gz(const char *path, char **data, size_t *n, Err *e)
+/* The rest of a file whose first bytes have been read. */
+static int read_rest(const Packed *p, Buffer *out)
 {
-    char *raw;
-    size_t size;
-    int status = base_file_read(path, &raw, &size, e);
+    int status = buffer_reserve(out, PIECE, p->from.path, p->from.e);
     if (status < 0) return status;
-    if (size < 2 || memcmp(raw, "\x1f\x8b", 2) != 0) {
-        *data = raw;
-        *n = size;
-        return SGL_OK;
+    memcpy(out->at, p->piece, p->n);
+    out->n = p->n;
+    return p->ended ? SGL_OK : read_all(&p->from, out);
+}
+
+/* Reads until what it is can be told. */
+static int read_first(Packed *p)
+{
+    while (p->n < MAGIC && !p->ended) {
+        ssize_t got = read_some(&p->from, p->piece + p->n, PIECE - p->n);
+        if (got < 0) return (int)got;
+        p->n += (size_t)got;
+        p->ended = got == 0;
     }
+    return SGL_OK;
+}
+
+int base_file_unpack_fd(int fd, const char *shown, const FileRules *rules, char **data, size_t *n,
+                        Err *e)
+{
+    Packed p = {.from = {fd, shown, rules, e}, .piece = base_mem_alloc(PIECE)};
     Buffer out = {0};
-    status = unpack(raw, size, &out, path, e);
-    base_mem_free(raw);
+    int status = p.piece ? read_first(&p) : no_memory(e, shown, PIECE);
+    if (status == SGL_OK && p.n >= MAGIC && memcmp(p.piece, "\x1f\x8b", MAGIC) == 0)
+        status = unpack(&p, &out);
+    else if (status == SGL_OK) status = read_rest(&p, &out);
+    base_mem_free(p.piece);
     return finish(&out, status, data, n);
+}
+
+int base_file_read_gz(const char *path, const FileRules *rules, char **data, size_t *n, Err *e)
+{
+    int fd = base_file_open(path, rules, e);
+    if (fd < 0) return fd;
+    int status = base_file_unpack_fd(fd, path, rules, data, n, e);
+    close(fd);
+    return status;
 }

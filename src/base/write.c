@@ -80,7 +80,9 @@ bool base_write_all(int fd, const void *bytes, size_t n)
 
 bool base_write_put(FileWrite *w, const void *bytes, size_t n)
 {
-    if (!w->failure && !base_write_all(w->fd, bytes, n)) w->failure = errno;
+    if (w->memory) base_str_add(w->memory, bytes, n);
+    if (w->memory) w->failure = w->memory->failed ? ENOMEM : 0;
+    else if (!w->failure && !base_write_all(w->fd, bytes, n)) w->failure = errno;
     return !w->failure;
 }
 
@@ -143,6 +145,11 @@ int base_write_begin_in(FileWrite *w, int folder, const char *name, mode_t mode,
     return w->fd < 0 ? write_error(e, shown) : SGL_OK;
 }
 
+void base_write_begin_memory(FileWrite *w, Str *to)
+{
+    *w = (FileWrite){.fd = -1, .folder = IN_PLACE, .memory = to, .shown = "memory"};
+}
+
 static int begin_in_place(FileWrite *w, const char *path, Err *e)
 {
     *w = (FileWrite){.folder = IN_PLACE, .shown = path};
@@ -200,7 +207,8 @@ static int end(FileWrite *w, bool durable, Err *e)
     if (!w->failure && renames && renameat(w->folder, w->part, w->folder, w->name) != 0)
         w->failure = errno;
     if (w->failure && renames) unlinkat(w->folder, w->part, 0);
-    if (close(w->fd) != 0 && !w->failure) w->failure = errno; /* only now: the lock goes with it */
+    if (w->fd >= 0 && close(w->fd) != 0 && !w->failure)
+        w->failure = errno; /* only now: the lock goes with it */
     if (!w->failure && renames && durable) sync_folder(w->folder);
     if (w->own) close(w->folder);
     errno = w->failure;

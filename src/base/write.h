@@ -14,15 +14,17 @@
 #include <stddef.h>
 #include <sys/types.h>
 #include "base/err.h"
+#include "base/str.h"
 
 enum { WRITE_PART_BYTES = 32 };
 typedef struct FileWrite {
     int fd;
-    int folder;        /* the part's; -1: written in place */
-    bool own;          /* is the folder closed with the file? */
-    const char *shown; /* the path in messages; borrowed */
+    int folder;                      /* the part's; -1: written in place, or to memory */
+    Str *memory;                     /* NULL: to a file */
+    bool own;                        /* is the folder closed with the file? */
+    const char *shown;               /* the path in messages; borrowed */
     char name[NAME_MAX + 1], part[WRITE_PART_BYTES];
-    int failure; /* errno of the first put that failed */
+    int failure;                     /* errno of the first put that failed */
 } FileWrite;
 
 /* Replaces what is behind links, so that a link stays one, and keeps the old one's permissions. */
@@ -31,6 +33,8 @@ int base_write_begin(FileWrite *w, const char *path, Err *e);
  * link there is not followed. `shown` is for messages. */
 int base_write_begin_in(FileWrite *w, int folder, const char *name, mode_t mode, const char *shown,
                         Err *e);
+/* What is put goes behind the text, which stays the caller's. */
+void base_write_begin_memory(FileWrite *w, Str *to);
 /* After a failure nothing more is written; base_write_end tells. */
 bool base_write_put(FileWrite *w, const void *bytes, size_t n);
 /* Waits until the bytes are on the disk, and renames. Ends w in any case. */

@@ -102,10 +102,12 @@ void bind_push_type(lua_State *L, const Shape *s); /* "f32[2, 3]" */
 bool bind_push_fields(lua_State *L, int at);
 void bind_fields_touch(lua_State *L, int at); /* such fields are written to */
 
-/* interrupt.c: Ctrl-C stops a program at its next step and Lua code at its next instruction. */
+/* interrupt.c: the first Ctrl-C lets a step end, the second stops it, the next ends the process. */
 void bind_interrupt_arm(lua_State *L, bool on);   /* of the interpreter: installs the handler */
 void bind_interrupt_taken(lua_State *L, Host *h); /* the request is being answered */
 void bind_interrupt_check(lua_State *L, Host *h); /* raises if there is one */
 void bind_interrupt_again(void);                  /* it was caught where it must not end */
+void bind_interrupt_ready(void);                  /* a session begins its next line */
+void bind_interrupt_hold(bool on);                /* the hook is another's until it is off again */
 void bind_interrupt_watch(Ctx *cx);               /* programs of this context; NULL: none */
 #endif

@@ -23,6 +23,12 @@ static void free_api(void *slot)
 
 Api *capi_api(const Ctx *cx) { return cx->slot[CTX_HOST]; }
 
+Err *capi_api_error(void)
+{
+    base_err_clear(&open_error);
+    return &open_error;
+}
+
 int capi_api_enter(Ctx *cx)
 {
     if (!cx) return SGL_EARG;

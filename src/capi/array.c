@@ -37,7 +37,8 @@ static void type_text(const sgl_array *a, Str *out)
     bool known = a->dtype >= SGL_BOOL && a->dtype <= SGL_F64;
     base_str_fmt(out, "%s[", known ? DTYPES[a->dtype].name : "?");
     for (int i = 0; i < a->rank && i < SGL_RANK_MAX; i++)
-        base_str_fmt(out, "%s%lld", i ? ", " : "", (long long)a->dims[i]);
+        if (a->dims[i] == -1) base_str_fmt(out, "%s?", i ? ", " : "");
+        else base_str_fmt(out, "%s%lld", i ? ", " : "", (long long)a->dims[i]);
     base_str_put(out, "]");
 }
 
@@ -60,7 +61,7 @@ int capi_array_check(Ctx *cx, const char *what, const char *name, const sgl_arra
     bool fits = a->rank == want->rank, empty = false;
     if (a->dtype != want->dtype) return refuse(cx, SGL_EDTYPE, what, name, a, want);
     for (int d = 0; fits && d < a->rank; d++) {
-        fits = a->dims[d] == want->dims[d];
+        fits = want->dims[d] == -1 ? a->dims[d] >= 0 : a->dims[d] == want->dims[d];
         empty |= a->dims[d] == 0;
     }
     if (!fits) return refuse(cx, SGL_ESHAPE, what, name, a, want);

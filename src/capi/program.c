@@ -21,7 +21,17 @@ static int find_input(const sgl_program *p, InputKind kind, int i)
     return -1;
 }
 
-/* Storages for inputs and state, zero at first, so that a run allocates nothing. */
+/* The storage of input i for the sizes at hand, zero at first. */
+static Storage *make_storage(const sgl_program *p, int i)
+{
+    sgl_array a = capi_type_now(p, graph_of(p)->inputs.at[i].node);
+    Storage *s = dev_storage_new(p->cx, (Dtype)a.dtype, a.rank, a.dims);
+    if (s && dev_storage_zero(s) == SGL_OK) return s;
+    dev_storage_unref(s);
+    return NULL;
+}
+
+/* Storages for inputs and state, so that a run allocates nothing. */
 static bool make_storages(sgl_program *p)
 {
     const Graph *g = graph_of(p);
@@ -31,13 +41,20 @@ static bool make_storages(sgl_program *p)
         base_fail(p->cx, SGL_ENOMEM, "no memory for a program");
         return false;
     }
-    for (int i = 0; i < g->inputs.n; i++) {
-        const Node *n = g->inputs.at[i].node;
-        p->in[i] = dev_storage_new(p->cx, (Dtype)n->dtype, n->rank, n->dims);
-        if (!p->in[i]) return false;
-        if (dev_storage_zero(p->in[i]) < 0) return false;
-    }
+    for (int i = 0; i < g->inputs.n; i++)
+        if (!(p->in[i] = make_storage(p, i))) return false;
     return true;
+}
+
+/* Compiles the graph, which it takes, for the sizes at hand. */
+static int compile(sgl_program *p, Graph *g)
+{
+    SizeValues sizes = capi_sizes(p);
+    p->age = exec_programs_age(p->cx);
+    p->program = exec_debug_compile(g, NULL, p->values ? &sizes : NULL);
+    if (!p->program) return p->cx->err.code ? p->cx->err.code : SGL_ENOMEM;
+    if (p->values) return exec_program_resize(p->program, &sizes);
+    return SGL_OK;
 }
 
 sgl_program *sgl_parse(sgl_context *cx, const char *text)
@@ -57,9 +74,11 @@ sgl_program *sgl_parse(sgl_context *cx, const char *text)
     p->link = list;
     if (p->next) p->next->link = &p->next;
     *list = p;
-    p->age = exec_programs_age(cx);
-    p->program = exec_debug_compile(ir_parse(cx, text), NULL, NULL);
-    if (p->program && make_storages(p)) return p;
+    Graph *g = ir_parse(cx, text);
+    int code = g ? capi_sizes_begin(p, g) : cx->err.code;
+    if (code == SGL_OK) code = compile(p, g);
+    else ir_graph_free(g);
+    if (code == SGL_OK && make_storages(p)) return p;
     sgl_program_free(p);
     return NULL;
 }
@@ -72,30 +91,30 @@ static void free_parts(sgl_program *p)
     exec_program_free(p->program);
 }
 
-/* Inputs and state of the old program into the storages of the new one. */
-static int take_values(sgl_program *p, const sgl_program *old)
+/* State of the old program into the storages of the new one. */
+static int take_state(sgl_program *p, const sgl_program *old)
 {
     int status = SGL_OK;
     for (int i = 0; i < graph_of(p)->inputs.n && status == SGL_OK; i++) {
+        if (graph_of(p)->inputs.at[i].kind != INPUT_STATE) continue;
         const void *value = dev_storage_host(old->in[i]);
         status = value ? dev_storage_write(p->in[i], value) : p->cx->err.code;
     }
     return status;
 }
 
-/* Makes the program again when a setting that programs are made with has changed since. Its state
- * stays; on an error all stays as it was. */
-static int renew(sgl_program *p)
+/* Makes the program again: a setting that programs are made with has changed, or sizes have come
+ * that it does not serve. Its state stays; on an error all stays as it was. */
+static int make_again(sgl_program *p)
 {
     sgl_program old = *p;
     const Graph *from = graph_of(p);
-    if (p->age == exec_programs_age(p->cx)) return SGL_OK;
     while (from->from) from = from->from;
     p->in = p->out = NULL;
-    p->age = exec_programs_age(p->cx);
-    p->program = exec_debug_compile(
-        ir_rebuild_graph(&(Rebuild){.from = from, .to = ir_graph_new(p->cx)}), NULL, NULL);
-    if (p->program && make_storages(p) && take_values(p, &old) == SGL_OK) {
+    p->program = NULL;
+    int code = compile(p, ir_rebuild_graph(&(Rebuild){.from = from, .to = ir_graph_new(p->cx)}));
+    if (code == SGL_OK) code = make_storages(p) ? take_state(p, &old) : SGL_ENOMEM;
+    if (code == SGL_OK) {
         free_parts(&old);
         return SGL_OK;
     }
@@ -104,7 +123,43 @@ static int renew(sgl_program *p)
     p->in = old.in;
     p->out = old.out;
     p->age = old.age;
-    return p->cx->err.code ? p->cx->err.code : SGL_ENOMEM;
+    return p->cx->err.code ? p->cx->err.code : code;
+}
+
+/* Makes the storages of the inputs anew whose sizes are others now. */
+static int resize_inputs(sgl_program *p)
+{
+    for (int i = 0; i < graph_of(p)->inputs.n; i++) {
+        const Storage *s = p->in[i];
+        sgl_array now = capi_type_now(p, graph_of(p)->inputs.at[i].node);
+        if (!memcmp(s->dims, now.dims, (size_t)now.rank * sizeof *now.dims)) continue;
+        Storage *made = make_storage(p, i);
+        if (!made) return p->cx->err.code;
+        dev_storage_unref(p->in[i]);
+        p->in[i] = made;
+    }
+    return SGL_OK;
+}
+
+/* The program serves the inputs, with the settings as they are now. */
+static int serve(sgl_program *p, const sgl_array *in)
+{
+    int changed = capi_sizes_read(p, graph_of(p), in);
+    if (changed < 0) return changed;
+    SizeValues sizes = capi_sizes(p);
+    if (p->age != exec_programs_age(p->cx) || (changed && !exec_program_fits(p->program, &sizes)))
+        return make_again(p);
+    if (!changed) return SGL_OK;
+    int code = exec_program_resize(p->program, &sizes);
+    return code < 0 ? code : resize_inputs(p);
+}
+
+/* After a failure the sizes at hand are not those of the program: the next run starts anew. */
+static int make_ready(sgl_program *p, const sgl_array *in)
+{
+    int code = serve(p, in);
+    if (code < 0 && p->values) p->nvalues = -1;
+    return code;
 }
 
 void sgl_program_free(sgl_program *p)
@@ -113,6 +168,7 @@ void sgl_program_free(sgl_program *p)
     if (p->next) p->next->link = p->link;
     *p->link = p->next;
     free_parts(p);
+    base_mem_free(p->values);
     base_mem_free(p);
 }
 
@@ -177,7 +233,11 @@ sgl_array sgl_type(const sgl_program *p, sgl_port port, int i)
 {
     const char *name;
     const Node *n = port_node(p, port, i, &name);
-    return n ? sgl_view((sgl_dtype)n->dtype, NULL, n->rank, n->dims) : (sgl_array){.rank = -1};
+    sgl_array a = {.rank = -1};
+    if (n) a = sgl_view((sgl_dtype)n->dtype, NULL, n->rank, n->dims);
+    for (int d = 0; d < a.rank; d++)
+        if (!ir_dim_is_const(a.dims[d])) a.dims[d] = -1;
+    return a;
 }
 
 /* Bytes other than 0 are true. */
@@ -193,13 +253,16 @@ static int copy_in(Storage *to, const sgl_array *from)
     return to->dtype == DT_bool ? copy_bools(to, from->data) : dev_storage_write(to, from->data);
 }
 
+/* Outputs are checked when the sizes at hand are known. */
 static int check_port(sgl_program *p, sgl_port port, const char *what, int n, const sgl_array *a)
 {
+    const char *name;
     int count = sgl_count(p, port), code = SGL_OK;
     if (n != count || (n && !a))
         return base_fail(p->cx, SGL_EARG, "sgl_run: %d %ss, the program has %d", n, what, count);
     for (int i = 0; i < n && code == SGL_OK; i++) {
-        sgl_array want = sgl_type(p, port, i);
+        sgl_array want = port == SGL_OUTPUT ? capi_type_now(p, port_node(p, port, i, &name))
+                                            : sgl_type(p, port, i);
         code = capi_array_check(p->cx, what, sgl_name(p, port, i), &a[i], &want);
     }
     return code;
@@ -210,8 +273,8 @@ int sgl_run(sgl_program *p, int nin, const sgl_array *in, int nout, sgl_array *o
     int code = capi_api_enter(p ? p->cx : NULL);
     if (code < 0) return code;
     code = check_port(p, SGL_INPUT, "input", nin, in);
+    if (code == SGL_OK) code = make_ready(p, in);
     if (code == SGL_OK) code = check_port(p, SGL_OUTPUT, "output", nout, out);
-    if (code == SGL_OK) code = renew(p);
     if (code < 0) return code;
     for (int i = 0; i < nin && code >= 0; i++)
         code = copy_in(p->in[find_input(p, INPUT_ARG, i)], &in[i]);
@@ -224,6 +287,8 @@ int sgl_run(sgl_program *p, int nin, const sgl_array *in, int nout, sgl_array *o
     return code;
 }
 
+Storage *capi_state(const sgl_program *p, int i) { return p->in[find_input(p, INPUT_STATE, i)]; }
+
 static Storage *find_state(sgl_program *p, int i, const sgl_array *a)
 {
     sgl_array want = sgl_type(p, SGL_STATE, i);
@@ -232,7 +297,7 @@ static Storage *find_state(sgl_program *p, int i, const sgl_array *a)
         return NULL;
     }
     if (capi_array_check(p->cx, "state", sgl_name(p, SGL_STATE, i), a, &want) < 0) return NULL;
-    return p->in[find_input(p, INPUT_STATE, i)];
+    return capi_state(p, i);
 }
 
 int sgl_state_read(sgl_program *p, int i, sgl_array *to)

@@ -14,7 +14,7 @@ static Node *block_input(Capture *c, BlockKind kind, Tensor *t, Node *from, cons
     Graph *g = c->trace.graph;
     Node *n = like ? ir_input(g, INPUT_ARG, NULL, like->dtype, like->rank, like->dims)
                    : ir_input(g, INPUT_ARG, NULL, DT_i64, 0, NULL);
-    BlockInput input = {kind, t, from, n};
+    BlockInput input = {kind, t, from, n, NULL};
     if (n && !vec_push(&c->inputs, input)) {
         base_fail(g->cx, SGL_ENOMEM, "out of memory for a block");
         return NULL;
@@ -43,6 +43,16 @@ Node *capture_block_effect(Capture *c)
 {
     Node *from = capture_effect(c->outer);
     return from ? block_input(c, BLOCK_EFFECT, NULL, from, from) : NULL;
+}
+
+/* A block that repeats has it from the steps before. */
+Node *capture_block_set(Capture *c, Tensor *t, Node *set)
+{
+    Node *from = ir_const(c->outer->trace.graph, DT_bool, 0, NULL, 0);
+    Node *input = from ? block_input(c, BLOCK_SET, t, from, from) : NULL;
+    if (!input) return NULL;
+    Node *after = !set ? ir_const_like(input, 1) : c->repeats ? ir_logical_or(input, set) : set;
+    return c->inputs.at[c->inputs.n - 1].after = after;
 }
 
 /* 48 bits that the state gives for a draw, i64[1], as core.rng_scope has them: the words' 24 bits

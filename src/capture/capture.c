@@ -136,6 +136,25 @@ static void take_updates(lua_State *L, Host *h, Capture *c)
             bind_throw(L, h);
 }
 
+/* Whether the input is assigned becomes an output, one for all that have the same answer. */
+static void tell(lua_State *L, Capture *c, const Node *input, Node *set)
+{
+    Graph *g = c->trace.graph;
+    Told told = {.input = (int)ir_attr_int(input, 0), .output = g->outputs.n};
+    if (!set) return;
+    for (int i = 0; i < c->told.n; i++)
+        if (g->outputs.at[c->told.at[i].output].node == set) told.output = c->told.at[i].output;
+    if (told.output == g->outputs.n && ir_output(g, set, NULL) < 0) bind_throw(L, c->host);
+    if (!vec_push(&c->told, told)) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
+}
+
+static void take_told(lua_State *L, Capture *c)
+{
+    const Graph *g = c->trace.graph;
+    for (int i = 0; i < c->nargs; i++) tell(L, c, g->inputs.at[i].node, c->args[i].set);
+    for (int i = 0; i < c->states.n; i++) tell(L, c, c->states.at[i].input, c->states.at[i].set);
+}
+
 /* The list on the top of the stack becomes the outputs. */
 static void take_outputs(lua_State *L, Host *h, Capture *c)
 {
@@ -254,6 +273,7 @@ static void record(lua_State *L, Host *h, Capture *c, Guards *g)
     name_states(L, h, c);
     take_outputs(L, h, c);
     take_updates(L, h, c);
+    take_told(L, c);
     advance_rng(L, h, c);
     if (c->effect && ir_effect(c->trace.graph, IR_HOST, c->effect) < 0) bind_throw(L, h);
 }
@@ -318,6 +338,35 @@ static int given(lua_State *L)
     return 1;
 }
 
+/* core.stand_in(places, values): { container, key, behind } each have that value while the step is
+ * captured; false: they keep their own. The lists are the library's, so nothing of this is a read
+ * of the step. */
+static int stand_in(lua_State *L)
+{
+    Capture *c = capture_on(bind_of(L));
+    lua_settop(L, 2);
+    for (lua_Integer i = 1, n = (lua_Integer)lua_rawlen(L, 1); c && i <= n; i++, lua_settop(L, 2)) {
+        lua_rawgeti(L, 1, i);
+        lua_getfield(L, 3, "container");
+        lua_getfield(L, 3, "key");
+        lua_getfield(L, 3, "behind");
+        bool behind = lua_toboolean(L, -1);
+        lua_rawgeti(L, 2, i);
+        lua_replace(L, -2);
+        if (lua_toboolean(L, -1)) watch_stand_in_place(L, capture_step(c)->watch, behind);
+    }
+    return 0;
+}
+
+/* core.written() -> once the step has returned, the list of what it wrote to. */
+static int written(lua_State *L)
+{
+    Capture *c = capture_on(bind_of(L));
+    if (!c) return 0;
+    watch_journal_push(L, capture_step(c)->watch);
+    return 1;
+}
+
 static int capturing(lua_State *L)
 {
     lua_pushboolean(L, tensor_recording(bind_of(L)));
@@ -325,8 +374,6 @@ static int capturing(lua_State *L)
 }
 
 const luaL_Reg CAPTURE_CAPTURE[] = {
-    {"capture", capture},
-    {"capturing", capturing},
-    {"given", given},
-    {NULL, NULL},
+    {"capture", capture},   {"capturing", capturing}, {"given", given},
+    {"stand_in", stand_in}, {"written", written},     {NULL, NULL},
 };

@@ -35,6 +35,7 @@ void capture_off(lua_State *L, Capture *c)
     if (tensor_recorder(c->host) != &c->recorder) return;
     if (c->outer) watch_block_end(capture_step(c)->watch, c->around);
     else watch_off(L, c->watch);
+    if (!c->outer && c->watch) watch_journal_free(L, c->watch);
     if (!c->outer) tell_end(c);
     tensor_recorder_on(c->host, c->recorder.outer);
     if (!c->outer) bind_events_hold(c->host, false);
@@ -112,6 +113,7 @@ static void capture_end(Owned *o)
     base_mem_free(c->assumed.example);
     c->assumed.example = NULL;
     vec_free(&c->changes);
+    vec_free(&c->told);
     vec_free(&c->given);
     base_map_free(&c->state_of);
     base_map_free(&c->fits);
@@ -165,7 +167,7 @@ static CapturedState *state_at(lua_State *L, Host *h, Capture *c, int arg, Tenso
     Shape s = tensor_shape(t);
     Node *input = c->outer ? capture_block_tensor(L, h, c, index, t)
                            : ir_input(c->trace.graph, INPUT_STATE, NULL, s.dtype, s.rank, s.dims);
-    CapturedState state = {t, input, input};
+    CapturedState state = {.tensor = t, .input = input, .now = input};
     if (!input) bind_throw(L, h);
     if (!vec_push(&c->states, state) || !base_map_set(&c->state_of, (uintptr_t)t, (uint64_t)n)) {
         no_memory(h);
@@ -179,18 +181,36 @@ Node *capture_node_in(lua_State *L, Host *h, Capture *c, int arg, Tensor *t)
     return t->trace == &c->trace ? t->node : state_at(L, h, c, arg, t)->now;
 }
 
-/* An argument's stand-in is bound to the new node; a tensor from outside stands for it from now on,
- * and in a step becomes an assign of the graph. */
-Node *capture_assign(lua_State *L, Host *h, int arg, Tensor *t, Node *value)
+/* Was it assigned, when another assignment comes? `assigned`: it may have been, by `before`. */
+static Node *either(bool assigned, Node *before, Node *set)
+{
+    if (!set || (assigned && !before)) return NULL;
+    return before ? ir_logical_or(before, set) : set;
+}
+
+/* An argument's stand-in, or a tensor of the step, is bound to the new node. */
+static void assign_inside(Capture *c, Tensor *t, Node *value, Node *set)
+{
+    for (int i = 0; i < c->nargs; i++) {
+        if (c->args[i].tensor != t) continue;
+        c->args[i].set = either(c->args[i].assigned, c->args[i].set, set);
+        c->args[i].assigned = true;
+    }
+    tensor_bind(t, &c->trace, value);
+}
+
+/* A tensor from outside stands for the new node from now on, and in a step becomes an assign of the
+ * graph. */
+Node *capture_assign(lua_State *L, Host *h, int arg, Tensor *t, Node *value, Node *set)
 {
     Capture *c = capture_on(h);
     if (t->trace == &c->trace) {
-        for (int i = 0; i < c->nargs; i++)
-            if (c->args[i].tensor == t) c->args[i].assigned = true;
-        tensor_bind(t, t->trace, value);
-        return value;
+        assign_inside(c, t, value, set);
+        return h->cx->err.code ? NULL : value;
     }
     CapturedState *s = state_at(L, h, c, arg, t);
+    s->set = either(s->now != s->input, s->set, set);
+    if (h->cx->err.code) return NULL;
     if (c->outer) {
         s->input = capture_block_changes(L, h, c, arg, t, s->input);
         return s->input ? (s->now = value) : NULL;

@@ -75,6 +75,7 @@ static Node *value_after(const Capture *c, const BlockInput *in)
 {
     uint64_t place;
     if (in->kind == BLOCK_EFFECT) return c->effect;
+    if (in->kind == BLOCK_SET) return in->after;
     if (in->kind == BLOCK_TENSOR && base_map_get(&c->state_of, (uintptr_t)in->tensor, &place))
         return c->states.at[place].now;
     return in->input;
@@ -102,10 +103,12 @@ static Plan plan_new(lua_State *L, Host *h, Op op)
                   .closing = {.op = op, .outer = outer->trace.graph}};
 }
 
-/* Kinds other than tensors are one thing each. */
+/* A tensor, and whether it was assigned, are told by addresses in it; kinds without one are one
+ * thing each. */
 static const void *key_of(const BlockInput *in)
 {
     static const char other[BLOCK_INDEX + 1];
+    if (in->kind == BLOCK_SET) return &in->tensor->leaf;
     return in->kind == BLOCK_TENSOR ? (const void *)in->tensor : &other[in->kind];
 }
 
@@ -130,6 +133,7 @@ static OpenBlock open_block(lua_State *L, const Capture *c)
 static void close_blocks(Plan *p)
 {
     Closing *c = &p->closing;
+    capture_maybe_tell(p->L, p->h, c->nblock, p->block);
     for (int b = 0; b < c->nblock; b++) c->block[b] = open_block(p->L, p->block[b]);
     c->result = bind_scratch(p->L, (size_t)c->block[0].nresult + 1, sizeof *c->result);
     if (ir_close(c) < 0) bind_throw(p->L, p->h);
@@ -149,11 +153,13 @@ static void apply_change(Plan *p, int b, const BlockInput *in, Node *made)
     if (in->kind == BLOCK_EFFECT) p->outer->effect = made;
     if (in->kind != BLOCK_TENSOR) return;
     push_tensor(p, b, in->tensor);
-    made = capture_assign(p->L, p->h, lua_gettop(p->L), in->tensor, made);
-    lua_pop(p->L, 1);
-    if (!made) bind_throw(p->L, p->h);
-    BlockChange change = {made, p->given, p->outer->given.n};
+    int at = lua_gettop(p->L);
+    BlockChange change = {.changed = made, .from = p->given, .to = p->outer->given.n};
+    change.set = capture_maybe_set(p->L, p->h, &p->closing, p->block, in->tensor);
+    change.before = capture_node_in(p->L, p->h, p->outer, at, in->tensor);
+    if (!capture_assign(p->L, p->h, at, in->tensor, made, change.set)) bind_throw(p->L, p->h);
     if (!vec_push(&p->outer->changes, change)) no_memory(p->L, p->h);
+    lua_pop(p->L, 1);
 }
 
 static void apply_changes(Plan *p)
@@ -224,7 +230,7 @@ static int add_arguments(Plan *p, int list, bool sliced)
         memcpy(s.dims, node->dims + sliced, (size_t)s.rank * sizeof *s.dims);
         Graph *g = p->block[0]->trace.graph;
         Node *input = ir_input(g, INPUT_ARG, NULL, s.dtype, s.rank, s.dims);
-        BlockInput in = {BLOCK_ARG, NULL, node, input};
+        BlockInput in = {.kind = BLOCK_ARG, .from = node, .input = input};
         if (!input) bind_throw(p->L, p->h);
         if (!vec_push(&p->block[0]->inputs, in)) no_memory(p->L, p->h);
         if (sliced) p->closing.length = node->dims[0];

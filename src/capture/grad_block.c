@@ -59,7 +59,8 @@ static const uint8_t *flows(lua_State *L, Capture *c)
     }
     uint8_t *mark = bind_scratch(L, (size_t)c->trace.graph->nodes.n, 1);
     for (int i = 0; i < n; i++)
-        if (nodes[i]) mark[nodes[i]->id] = 1;
+        for (Node *node = nodes[i], *set; node; node = capture_maybe_before(c, node, &set))
+            mark[node->id] = 1;
     for (int i = 0; outside && i < c->inputs.n; i++) {
         const BlockInput *in = &c->inputs.at[i];
         if (in->from && outside[in->from->id]) mark[in->input->id] = 1;
@@ -75,13 +76,26 @@ static bool is_among(const Node *n, int count, Node *const *nodes)
     return false;
 }
 
+/* The number from 1 of the tensor in the list at 2 that wrt[k], a node of c, is or was. */
+static int number_of(lua_State *L, const Capture *c, Node *const *wrt, int k)
+{
+    int n = (int)lua_rawlen(L, 2);
+    Node *set;
+    for (int i = 0; i < n; i++)
+        for (const Node *node = wrt[i]; node; node = capture_maybe_before(c, node, &set))
+            if (node == wrt[k]) return i + 1;
+    return n;
+}
+
 /* A constant made in a capture is one node with all equal constants: its gradient would be theirs
  * too. */
-static void check_wrt(lua_State *L, const Node *n, int i)
+static void check_wrt(lua_State *L, const Capture *c, Node *const *wrt, int k)
 {
+    const Node *n = wrt[k];
     if (n->nin || n->op == OP_input) return;
     bind_raise(L, SGL_EGRAD, "make the tensor outside the step, or pass it as an argument",
-               "grad: tensor %d is a constant made inside the captured step", i + 1);
+               "grad: tensor %d is a constant made inside the captured step",
+               number_of(L, c, wrt, k));
 }
 
 /* What a block computed of a tensor after it assigned that is computed of another node than the one
@@ -102,7 +116,7 @@ static void check_changes(lua_State *L, const Capture *c, const Node *loss, int 
                 bind_raise(L, SGL_EGRAD, "take the gradient in that function, or by its result",
                            "grad: tensor %d was assigned in a function given to sgl.cond, scan or "
                            "loop, and the loss depends on what that returned",
-                           k + 1);
+                           number_of(L, c, wrt, k));
     }
     lua_pop(L, 1);
 }
@@ -136,7 +150,7 @@ static void check_outside(lua_State *L, Capture *c, const Node *loss, int n, Nod
 
 void capture_grad_check(lua_State *L, Capture *c, Node *loss, int n, Node *const *wrt)
 {
-    for (int i = 0; i < n; i++) check_wrt(L, wrt[i], i);
+    for (int i = 0; i < n; i++) check_wrt(L, c, wrt, i);
     check_changes(L, c, loss, n, wrt);
     capture_grad_step(L, c->host, c, loss);
     check_outside(L, c, loss, n, wrt);

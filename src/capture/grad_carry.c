@@ -54,8 +54,9 @@ static void note(lua_State *L, Host *h, Capture *c, const uint8_t *mark)
     for (int i = 1, n = (int)lua_rawlen(L, 2); i <= n; i++) {
         lua_rawgeti(L, 2, i);
         Tensor *t = tensor_at(L, h, -1);
-        const Node *node = is_inner(h, c, t) ? NULL : capture_node_in(L, h, c, lua_gettop(L), t);
-        if (node && node->op == OP_input) roles[ir_attr_int(node, 0)] |= IN_WRT;
+        Node *node = is_inner(h, c, t) ? NULL : capture_node_in(L, h, c, lua_gettop(L), t), *set;
+        while (node && node->op != OP_input) node = capture_maybe_before(c, node, &set);
+        if (node) roles[ir_attr_int(node, 0)] |= IN_WRT;
         lua_pop(L, 1);
     }
 }
@@ -99,6 +100,16 @@ static Node *next_of(const Capture *c, int i, int ncarry)
     return in->input;
 }
 
+/* Is input i the same in each run, or may it be? */
+static bool may_stay(const Capture *c, int i, int ncarry)
+{
+    const BlockInput *in = &c->inputs.at[i];
+    uint64_t place;
+    bool set = in->kind == BLOCK_TENSOR &&
+               base_map_get(&c->state_of, (uintptr_t)in->tensor, &place) && c->states.at[place].set;
+    return set || next_of(c, i, ncarry) == in->input;
+}
+
 typedef struct Asked {
     const Capture *c;
     const CarryGrad *g;
@@ -120,28 +131,33 @@ static bool carries_mark(const Asked *a, int except)
     return false;
 }
 
-/* Through any number of runs, from the tensors that stay. */
-static bool passes_runs(const Asked *a)
+/* Through any number of runs, from input i, which may stay. Where it does not it is another tensor,
+ * which the loss may read. */
+static bool passes_runs_from(const Asked *a, int i)
 {
-    const Capture *c = a->c;
-    bool any = false, more = true;
-    for (int i = 0; i < c->inputs.n; i++) {
-        const Node *input = c->inputs.at[i].input;
-        if (!(role(a, i) & IN_WRT) || next_of(c, i, a->ncarry) != input) continue;
-        a->mark[input->id] = 1;
-        any = true;
-    }
-    while (any && more) {
+    const Graph *g = a->c->trace.graph;
+    const Node *from = a->c->inputs.at[i].input;
+    bool more = true;
+    for (int id = 0; id < g->nodes.n; id++) a->mark[id] = (uint32_t)id == from->id;
+    while (more) {
         more = false;
-        ir_grad_flow(c->trace.graph, a->mark);
-        for (int i = 0; i < c->inputs.n; i++) {
-            const Node *input = c->inputs.at[i].input;
+        ir_grad_flow(g, a->mark);
+        for (int k = 0; k < a->c->inputs.n; k++) {
+            const Node *input = a->c->inputs.at[k].input;
             if (a->mark[input->id] || !ir_is_float(input)) continue;
-            a->mark[input->id] = a->mark[next_of(c, i, a->ncarry)->id];
+            a->mark[input->id] = a->mark[next_of(a->c, k, a->ncarry)->id];
             more |= a->mark[input->id];
         }
     }
-    return any && carries_mark(a, -1);
+    return carries_mark(a, i);
+}
+
+static bool passes_runs(const Asked *a)
+{
+    bool passes = false;
+    for (int i = 0; i < a->c->inputs.n && !passes; i++)
+        if (role(a, i) & IN_WRT && may_stay(a->c, i, a->ncarry)) passes = passes_runs_from(a, i);
+    return passes;
 }
 
 /* Are there other inputs that the loss reads and that were made of what carry i is at first? */

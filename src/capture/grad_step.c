@@ -186,16 +186,29 @@ static const ConditionOps CONDITION = {holds, put, history_free, false};
 
 /* ---- in a step */
 
-/* The number of the step's input that t stands for, unless the step gave it another value; -1:
- * none. */
+/* Did the blocks around give t another value for sure? */
+static bool is_replaced(const Capture *c, const Tensor *t)
+{
+    uint64_t place;
+    for (; c->outer; c = c->outer)
+        if (base_map_get(&c->state_of, (uintptr_t)t, &place) &&
+            c->states.at[place].now != c->states.at[place].input && !c->states.at[place].set)
+            return true;
+    return false;
+}
+
+/* The number of the step's input that t stands for, or may stand for, if what might have given it
+ * another value did not; -1: none. */
 static int input_of(const Host *h, const Capture *step, const Tensor *t)
 {
     uint64_t place;
+    Node *set;
     const Node *n = t->trace == &step->trace ? t->node : NULL;
-    if (!n && !tensor_recorder_holds(tensor_recorder(h), t) && !capture_changed(capture_on(h), t) &&
+    if (!n && !tensor_recorder_holds(tensor_recorder(h), t) && !is_replaced(capture_on(h), t) &&
         base_map_get(&step->state_of, (uintptr_t)t, &place))
-        n = step->states.at[place].input;
-    return n && n->op == OP_input ? (int)ir_attr_int(n, 0) : -1;
+        n = step->states.at[place].now;
+    while (n && n->op != OP_input) n = capture_maybe_before(step, n, &set);
+    return n ? (int)ir_attr_int(n, 0) : -1;
 }
 
 /* Marks the inputs of the step that the loss, a node of c, reads. false: that is not known yet. */

@@ -34,7 +34,9 @@ typedef struct Prog {
     bool dropped;   /* closed by hand: its memory is wanted back now */
     bool running;   /* and perhaps printing, which is Lua code */
     bool *updated;  /* by argument: its new value is one of the last outputs */
-    int nupdated;
+    int nupdated, nresult; /* outputs: results, new values of arguments, what `told` has */
+    VEC(Told) told;
+    bool *kept;              /* by input, during a run: it had no new value */
     VEC(NumberCheck) checks; /* of numbers among the arguments */
     uint8_t *number;         /* by argument: INTEGER or FLOAT; NULL: it does not matter */
     Storage **slot;          /* by argument: where the run reads a number; NULL: there was none */
@@ -67,6 +69,8 @@ static void prog_end(Owned *o)
     base_mem_free(p->assigned);
     base_mem_free(p->updated);
     vec_free(&p->checks);
+    vec_free(&p->told);
+    base_mem_free(p->kept);
     base_mem_free(p->number);
     release(p->slot, p->nargs);
     base_mem_free(p->slot);
@@ -261,13 +265,12 @@ static Storage *number_storage(lua_State *L, Host *h, Prog *p, int i)
     return dev_storage_ref(p->slot[i]);
 }
 
-static int unshare(Host *h, Tensor *t)
+/* What the run writes to for t: its storage, or, where others have that too, a copy that t gets if
+ * the run comes to its end. A reference, or NULL with the error set. */
+static Storage *own_storage(Host *h, const Tensor *t)
 {
-    if (t->storage->refs == 1) return SGL_OK;
-    Storage *own = dev_storage_copy(h->cx, t->storage);
-    if (!own) return h->cx->err.code;
-    tensor_set(t, own);
-    return SGL_OK;
+    return t->storage->refs == 1 ? dev_storage_ref(t->storage)
+                                 : dev_storage_copy(h->cx, t->storage);
 }
 
 /* Arguments come before state, so that a tensor that is both is seen to be shared. */
@@ -283,11 +286,10 @@ static void fill_inputs(lua_State *L, Host *h, Prog *p, int args)
         }
         if (!p->in[i]) bind_throw(L, h);
     }
-    for (int i = p->nargs; i < p->nin; i++)
-        if (p->assigned[i] && p->state[i] && unshare(h, p->state[i]) < 0) bind_throw(L, h);
     for (int i = p->nargs; i < p->nin; i++) {
-        p->in[i] =
-            i == p->rng ? tensor_rng_next(h, p->draws) : dev_storage_ref(p->state[i]->storage);
+        if (i == p->rng) p->in[i] = tensor_rng_next(h, p->draws);
+        else if (p->assigned[i]) p->in[i] = own_storage(h, p->state[i]);
+        else p->in[i] = dev_storage_ref(p->state[i]->storage);
         if (!p->in[i]) bind_throw(L, h);
     }
     if (p->rng < 0) tensor_rng_skip(h, p->draws); /* of control nodes that draw nothing */
@@ -296,40 +298,53 @@ static void fill_inputs(lua_State *L, Host *h, Prog *p, int args)
 /* Tensors that were passed get the values that the step gave them. */
 static void update_arguments(lua_State *L, Host *h, Prog *p, int args)
 {
-    for (int i = 0, k = p->nout - p->nupdated; i < p->nargs; i++) {
+    for (int i = 0, k = p->nresult; i < p->nargs; i++) {
         if (!p->updated[i]) continue;
         lua_rawgeti(L, args, i + 1);
         Tensor *t = tensor_at(L, h, -1);
-        if (t) {
+        if (t && !p->kept[i]) {
             tensor_set(t, p->out[k]);
             p->out[k] = NULL;
         }
         k++;
         lua_pop(L, 1);
     }
-    release(p->out + p->nout - p->nupdated, p->nupdated);
+    release(p->out + p->nresult, p->nupdated);
 }
 
 /* Pushes the handles that get the outputs; returns how many. */
 static int push_results(lua_State *L, Host *h, Prog *p)
 {
-    int n = p->nout - p->nupdated;
+    int n = p->nresult;
     luaL_checkstack(L, n + LUA_MINSTACK, "results");
     for (int k = 0; k < n; k++) p->result[k] = tensor_new(L, h);
     return n;
 }
 
-/* All handles get what the run gave them. */
+/* Which inputs the run might have assigned and did not. */
+static void find_kept(lua_State *L, Host *h, Prog *p)
+{
+    for (int i = 0; i < p->told.n; i++) {
+        const uint8_t *set = tensor_host(L, h, p->out[p->told.at[i].output]);
+        p->kept[p->told.at[i].input] = !*set;
+    }
+    release(p->out + p->nresult + p->nupdated, p->nout - p->nresult - p->nupdated);
+}
+
+/* All handles get what the run gave them; one that it did not assign stays what it was. */
 static void take_outputs(lua_State *L, Host *h, Prog *p, int args)
 {
+    find_kept(L, h, p);
     update_arguments(L, h, p, args);
     for (int i = p->nargs; i < p->nin; i++)
-        if (p->assigned[i] && p->state[i]) tensor_renew(p->state[i]);
-    for (int k = 0; k < p->nout - p->nupdated; k++) {
+        if (p->assigned[i] && p->state[i] && !p->kept[i])
+            tensor_set(p->state[i], dev_storage_ref(p->in[i]));
+    release(p->in, p->nin);
+    for (int k = 0; k < p->nresult; k++) {
         tensor_set(p->result[k], p->out[k]);
         p->out[k] = NULL;
     }
-    tensor_flow_end(p->flow, p->origin, p->state, p->result);
+    tensor_flow_end(p->flow, p->origin, p->state, p->kept, p->result);
     tensor_origin_unref(p->origin);
     p->origin = NULL;
 }
@@ -347,7 +362,7 @@ static int run(lua_State *L, Host *h, Prog *p)
     if (status < 0) capture_part_failed(h->cx, &p->part);
     exec_cache_run_end(tensor_programs(h));
     p->running = false;
-    release(p->in, p->nin);
+    if (status < 0) release(p->in, p->nin);
     return status;
 }
 
@@ -624,12 +639,13 @@ static Prog *prog_new(lua_State *L, Host *h, const Capture *c)
     p->assigned = base_mem_zero(n, sizeof *p->assigned);
     p->wanted = base_mem_zero(n, sizeof *p->wanted);
     p->updated = base_mem_zero(n, sizeof *p->updated);
+    p->kept = base_mem_zero(n, sizeof *p->kept);
     p->in = base_mem_zero(n, sizeof *p->in);
     p->out = base_mem_zero(p->nout + 1, sizeof *p->out);
     p->result = base_mem_zero(p->nout + 1, sizeof *p->result);
     p->slot = base_mem_zero(n, sizeof *p->slot);
-    if (!p->slot || !p->state || !p->assigned || !p->updated || !p->wanted || !p->in || !p->out ||
-        !p->result)
+    if (!p->slot || !p->state || !p->assigned || !p->updated || !p->kept || !p->wanted || !p->in ||
+        !p->out || !p->result)
         bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
     return p;
 }
@@ -638,13 +654,14 @@ static Prog *prog_new(lua_State *L, Host *h, const Capture *c)
 static void take_flow(lua_State *L, Prog *p, const Graph *g)
 {
     Node **value = bind_scratch(L, (size_t)p->nin, sizeof *value);
-    int results = p->nout - p->nupdated;
+    bool *may_stay = bind_scratch(L, (size_t)p->nin, sizeof *may_stay);
+    for (int i = 0; i < p->told.n; i++) may_stay[p->told.at[i].input] = true;
     for (int i = 0; i < g->assigns.n; i++) value[g->assigns.at[i].input] = g->assigns.at[i].value;
-    for (int i = 0, k = results; i < p->nargs; i++)
+    for (int i = 0, k = p->nresult; i < p->nargs; i++)
         if (p->updated[i]) value[i] = g->outputs.at[k++].node;
-    p->flow = tensor_flow_new(g, results, value);
+    p->flow = tensor_flow_new(g, p->nresult, value, may_stay);
     if (!p->flow) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
-    lua_pop(L, 1);
+    lua_pop(L, 2);
 }
 
 int capture_program_push(lua_State *L, Host *h, Capture *c, int states)
@@ -659,6 +676,13 @@ int capture_program_push(lua_State *L, Host *h, Capture *c, int states)
     for (int i = 0; i < c->nargs; i++) {
         p->updated[i] = c->args[i].assigned;
         p->nupdated += c->args[i].assigned;
+    }
+    p->nresult = p->nout - p->nupdated;
+    for (int i = 0; i < c->told.n; i++) {
+        if (c->told.at[i].output < p->nresult + p->nupdated)
+            p->nresult = c->told.at[i].output - p->nupdated;
+        if (!vec_push(&p->told, c->told.at[i]))
+            bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a program");
     }
     for (int i = 0; i < c->checks.n; i++)
         if (!vec_push(&p->checks, c->checks.at[i]))

@@ -19,7 +19,7 @@ static Node *node(lua_State *L, Recorder *r, int arg, Tensor *t)
 static int assign(lua_State *L, Recorder *r, int arg, Tensor *t, Node *value, bool leaf)
 {
     (void)leaf;
-    return capture_assign(L, r->host, arg, t, value) ? SGL_OK : r->host->cx->err.code;
+    return capture_assign(L, r->host, arg, t, value, NULL) ? SGL_OK : r->host->cx->err.code;
 }
 
 /* What the step does not compute can be read; unless it was made inside, its values are guarded. */
@@ -96,6 +96,11 @@ static Recorder *grad_home(lua_State *L, Recorder *r)
     return &capture_grad_home(L, r->host)->recorder;
 }
 
+static Node *grad_before(const Recorder *home, const Node *n, Node **set)
+{
+    return capture_maybe_before(capture_of(home), n, set);
+}
+
 static void grad_check(lua_State *L, Recorder *home, Node *loss, int n, Node *const *wrt)
 {
     capture_grad_check(L, capture_of(home), loss, n, wrt);
@@ -145,6 +150,7 @@ const RecorderOps CAPTURE_RECORDER = {
     .settle = settle,
     .compare = compare,
     .grad_home = grad_home,
+    .grad_before = grad_before,
     .grad_check = grad_check,
     .break_begin = break_begin,
     .break_end = break_end,

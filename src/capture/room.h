@@ -11,6 +11,7 @@
 #define SGL_CAPTURE_ROOM_H
 #include <stddef.h>
 #include "exec/lifecycle.h"
+#include "ir/close.h"
 #include "watch/watch.h"
 #include "tensor/recorder.h"
 #include "tensor/rng.h"
@@ -19,6 +20,7 @@
 typedef struct CapturedState {
     Tensor *tensor;
     Node *input, *now;
+    Node *set; /* bool[]: was it assigned? NULL: surely, if now is not input */
 } CapturedState;
 
 /* An argument's stand-in; what was passed is on the stack while the capture is on; `same`: the
@@ -27,6 +29,7 @@ typedef struct CapturedArg {
     Tensor *tensor;
     Tensor *given; /* what was passed; NULL: a number */
     bool assigned;
+    Node *set; /* as above */
     enum { NO_NUMBER, INTEGER, FLOAT } number; /* of Lua */
     union {
         lua_Integer integer;
@@ -36,18 +39,33 @@ typedef struct CapturedArg {
 } CapturedArg;
 
 /* What an input of a block stands for in the capture around it. */
-typedef enum BlockKind { BLOCK_ARG, BLOCK_TENSOR, BLOCK_RNG, BLOCK_EFFECT, BLOCK_INDEX } BlockKind;
+typedef enum BlockKind {
+    BLOCK_ARG,
+    BLOCK_TENSOR,
+    BLOCK_SET, /* was the tensor assigned? false outside */
+    BLOCK_RNG,
+    BLOCK_EFFECT,
+    BLOCK_INDEX
+} BlockKind;
 typedef struct BlockInput {
     BlockKind kind;
-    Tensor *tensor;            /* BLOCK_TENSOR */
-    Node *from, *input;        /* node outside; INDEX: NULL */
+    Tensor *tensor;     /* TENSOR, SET */
+    Node *from, *input; /* node outside; INDEX: NULL */
+    Node *after;        /* SET: at the end of the block */
 } BlockInput;
 
-/* What a tensor that a block assigned is after it, and the block's results among all `given`. */
+/* What a tensor that a block assigned is after it, and the block's results among all `given`. If it
+ * may not have been assigned, what it was before, and whether it was; else NULL. */
 typedef struct BlockChange {
-    const Node *changed;
+    Node *changed;
     int from, to;
+    Node *before, *set;
 } BlockChange;
+
+/* Output `output` says whether the run assigned input `input`, which it may do or not. */
+typedef struct Told {
+    int input, output;
+} Told;
 
 /* A gradient that was taken in a block that repeats. */
 typedef struct CarryGrad {
@@ -68,6 +86,7 @@ typedef struct Capture {
     VEC(Node *) results;       /* of a block */
     VEC(CarryGrad) grads;      /* of a block that repeats */
     VEC(BlockChange) changes;  /* by the blocks inside */
+    VEC(Told) told;            /* of a step */
     VEC(Node *) given;         /* results of the blocks inside */
     Node *effect;              /* the last print or assert; NULL: none */
     Node *index;               /* of a block that repeats and draws: the number of the step */
@@ -129,8 +148,8 @@ bool capture_made(const Capture *c, const Tensor *t); /* inside? */
 const CapturedArg *capture_argument(const Capture *c, const Tensor *t);
 /* The node of t, which stands at arg, in the capture that is on, or one around it. */
 Node *capture_node_in(lua_State *L, Host *h, Capture *c, int arg, Tensor *t);
-/* Gives t, in the capture that is on, another value. */
-Node *capture_assign(lua_State *L, Host *h, int arg, Tensor *t, Node *value);
+/* Gives t, in the capture that is on, another value; `set` as in CapturedState. */
+Node *capture_assign(lua_State *L, Host *h, int arg, Tensor *t, Node *value, Node *set);
 Node *capture_rng(Capture *c);    /* the state of random numbers */
 Node *capture_effect(Capture *c); /* the last effect, or where the chain begins */
 /* The number in c of the next draw, or of a control node, in which further draws are numbered. */
@@ -143,6 +162,17 @@ Node *capture_block_tensor(lua_State *L, Host *h, Capture *c, int arg, Tensor *t
 Node *capture_block_changes(lua_State *L, Host *h, Capture *c, int arg, Tensor *t, Node *input);
 Node *capture_block_rng(Capture *c);
 Node *capture_block_effect(Capture *c);
+Node *capture_block_set(Capture *c, Tensor *t, Node *set); /* what it is at the end; NULL: true */
+
+/* maybe.c: what a block may have assigned, and may not have. Before the blocks of a control node
+ * are closed: they get what tells it where only they know; raises. */
+void capture_maybe_tell(lua_State *L, Host *h, int nblock, Capture *const *block);
+/* Behind it: was t assigned? As CapturedState.set; raises. */
+Node *capture_maybe_set(lua_State *L, Host *h, const Closing *closing, Capture *const *block,
+                        const Tensor *t);
+/* What the tensor that is n in c now was before a block that may have assigned it, and whether that
+ * did; NULL: there is none. */
+Node *capture_maybe_before(const Capture *c, const Node *n, Node **set);
 
 /* grad_block.c: gradients inside a block; the loss is argument 1, the list of tensors argument 2.
  * The capture in whose graph they are taken: where the loss was computed, if no block between has

@@ -32,7 +32,8 @@ static const CpuOp *const CPU_OPS[STEP_KINDS] = {
 
 typedef struct CpuStep {
     TilePlan *plan; /* of a kernel */
-    bool shared;    /* the plan is that of a step before */
+    CpuCustom *custom;
+    bool shared; /* the plan is that of a step before */
     bool parallel;
 } CpuStep;
 
@@ -98,6 +99,12 @@ static void claim(CpuState *st, const Step *s, CpuStep *to)
         if (s->nargs > st->nargs) st->nargs = s->nargs;
         return;
     }
+    if (s->kind == STEP_CUSTOM) {
+        cpu_custom_fit(to->custom);
+        to->parallel = cpu_custom_work(to->custom) >= WORK_MIN;
+        need(&st->wide_bytes, cpu_custom_spare(to->custom));
+        return;
+    }
     if (!STEPS[s->kind].views) return; /* a copy, or no step of a backend */
     const CpuOp *op = CPU_OPS[s->kind];
     size_t wide = op->adds ? wide_size(&s->out) : 0;
@@ -144,6 +151,7 @@ static void release(void *state)
     CpuState *st = state;
     for (int i = 0; i < st->nsteps; i++)
         if (!st->step[i].shared) cpu_tile_free(st->step[i].plan);
+    for (int i = 0; i < st->nsteps; i++) base_mem_free(st->step[i].custom);
     base_map_free(&st->plans);
     base_mem_free(st->args);
     base_mem_free(st);
@@ -158,8 +166,12 @@ static int prepare(Device *d, const StepVec *steps, void **state)
     st->nsteps = steps->n;
     st->isa = cpu_isa(cx);
     int code = st->isa ? SGL_OK : SGL_EUNSUP;
-    for (int i = 0; i < steps->n && code == SGL_OK; i++)
-        if (steps->at[i].kind == STEP_KERNEL) code = find_plan(cx, st, &steps->at[i], &st->step[i]);
+    for (int i = 0; i < steps->n && code == SGL_OK; i++) {
+        CpuStep *to = &st->step[i];
+        if (steps->at[i].kind == STEP_KERNEL) code = find_plan(cx, st, &steps->at[i], to);
+        if (steps->at[i].kind == STEP_CUSTOM)
+            code = cpu_custom_plan(cx, &steps->at[i], &to->custom);
+    }
     base_map_free(&st->plans);
     if (code == SGL_OK) {
         claim_all(st, steps);
@@ -267,6 +279,8 @@ static int run(Device *d, void *state, const DevRun *r, int i)
         pool = base_ctx_pool(d->cx);
         if (!pool) return base_fail(d->cx, SGL_ENOMEM, "no memory for threads");
     }
+    if (s->kind == STEP_CUSTOM)
+        return cpu_custom_run(st->step[i].custom, d->cx, pool, buffers, st->wide);
     if (s->kind == STEP_KERNEL) return run_kernel(st, s, &st->step[i], pool, buffers);
     return run_op(d->cx, st, s, pool, buffers);
 }

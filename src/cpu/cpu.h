@@ -40,6 +40,14 @@ typedef struct CpuOp {
     int weight;                             /* work for an element of the largest view */
 } CpuOp;
 
+/* custom.c: a step of a registered op. Negative with the error set; base_mem_free ends it. */
+typedef struct CpuCustom CpuCustom;
+int cpu_custom_plan(Ctx *cx, const Step *s, CpuCustom **out);
+void cpu_custom_fit(CpuCustom *c);                           /* for the numbers in the step now */
+int64_t cpu_custom_work(const CpuCustom *c);                 /* 0: it cannot be cut */
+size_t cpu_custom_spare(const CpuCustom *c);                 /* bytes for results nobody needs */
+int cpu_custom_run(const CpuCustom *c, Ctx *cx, Pool *pool, void *const *buffers, char *spare);
+
 /* Elements of a view, and what steps on halves need. */
 int64_t cpu_view_count(const View *v);
 void cpu_view_pack(View *v);                /* makes it contiguous from offset 0 */

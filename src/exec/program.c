@@ -459,7 +459,8 @@ int exec_interrupted(Ctx *cx, const Node *n)
 {
     if (!cx->interrupted) return SGL_OK;
     cx->interrupted = 0;
-    base_fail(cx, SGL_EINTR, "interrupted at %s", n ? ir_op(n)->name : "a copy");
+    base_fail(cx, SGL_EINTR, "interrupted at %s: the step did not end, so its state may be torn",
+              n ? ir_op(n)->name : "a copy");
     dev_blame(cx, n);
     return SGL_EINTR;
 }

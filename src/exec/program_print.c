@@ -5,6 +5,7 @@
  */
 #include <string.h>
 #include "exec/program_type.h"
+#include "ir/custom.h"
 
 static const char *const GROUP_NAMES[] = {
     [GROUP_MAP] = "map",   [GROUP_REDUCE] = "reduce", [GROUP_CONCAT] = "concat",
@@ -34,7 +35,7 @@ void exec_print_groups(const Program *p, Str *out)
         base_str_put(out, "\n");
         for (int k = 0; k < g->nodes.n; k++) {
             const Node *n = g->nodes.at[k];
-            base_str_fmt(out, "    %%%u = %s ", n->id, ir_op(n)->name);
+            base_str_fmt(out, "    %%%u = %s ", n->id, ir_custom_name(n));
             ir_type_text(n, out);
             for (int a = 0; a < n->nin; a++) base_str_fmt(out, " %%%u", n->in[a]->id);
             base_str_put(out, "\n");
@@ -75,8 +76,9 @@ static void put_view(const View *v, Str *out)
 static void print_call(const Program *p, int step, Str *out)
 {
     const Step *s = &p->steps.at[step];
-    int block[2], n = exec_calls_of(p->calls, step, block);
-    base_str_fmt(out, " %s", ir_op(s->node)->name);
+    int block[2], n = 0;
+    if (s->kind == STEP_CALL) n = exec_calls_of(p->calls, step, block);
+    base_str_fmt(out, " %s", ir_custom_name(s->node));
     for (int i = 0; i < s->nargs; i++) {
         if (i == s->node->nin) base_str_put(out, " to");
         if (s->args[i] >= 0) base_str_fmt(out, " b%d", s->args[i]);
@@ -91,7 +93,7 @@ void exec_step_print(const Program *p, int step, Str *out)
     if (s->kind == STEP_KERNEL) {
         base_str_fmt(out, " %s", s->kernel->name);
         for (int i = 0; i < s->nargs; i++) base_str_fmt(out, " b%d", s->args[i]);
-    } else if (s->kind == STEP_CALL) {
+    } else if (s->kind == STEP_CALL || s->kind == STEP_CUSTOM) {
         print_call(p, step, out);
     } else if (s->kind == STEP_COPY) {
         base_str_fmt(out, " b%d to b%d, %lld bytes", s->args[0], s->args[1], (long long)s->bytes);

@@ -72,6 +72,7 @@ static bool find_step(SizeTable *t, int i, Step *s, Map *kernels)
                find_kernel(t, i, (Kernel *)s->kernel);
     }
     bool found = find_one(t, i, &s->bytes);
+    for (int k = 0; s->each && k < s->nargs && found; k++) found = find_view(t, i, &s->each[k]);
     for (int k = 0; k < STEPS[s->kind].views && found; k++) found = find_view(t, i, &s->view[k]);
     return found && (!STEPS[s->kind].views || find_view(t, i, &s->out));
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include "base/clock.h"
 #include "exec/disk.h"
+#include "ir/custom.h"
 #include "ir/text.h"
 #include "sgl.h"
 
@@ -20,8 +21,9 @@
 
 bool exec_stored_wanted(const Graph *g)
 {
-    return !g->bound && g->nodes.n >= g->cx->knobs.value[KNOB_cache_min_nodes] &&
-           exec_disk_folder(g->cx);
+    if (g->bound || g->nodes.n < g->cx->knobs.value[KNOB_cache_min_nodes]) return false;
+    /* Nothing says whether a registered op is what it was in another process. */
+    return exec_disk_folder(g->cx) && !ir_custom_any(g, 0);
 }
 
 bool exec_stored_key(const Graph *g, const char *text, Str *key)

@@ -34,14 +34,6 @@ const Format *io_format_of(const char *path)
     return FORMATS;
 }
 
-void io_format_read(const FileArray *a, void *to)
-{
-    uint8_t *flag = to;
-    if (a->read) a->read(a, to);
-    else if (a->bytes) memcpy(to, a->data, a->bytes);
-    for (size_t i = 0; a->dtype == DT_bool && i < a->bytes; i++) flag[i] = flag[i] != 0;
-}
-
 void io_format_free(FileArrays *f)
 {
     base_arena_free(&f->arena);

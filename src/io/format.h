@@ -7,6 +7,7 @@
 #define SGL_IO_FORMAT_H
 #include "base/arena.h"
 #include "base/vec.h"
+#include "base/write.h"
 #include "ir/op.h"
 
 typedef struct FileArray FileArray;
@@ -16,8 +17,8 @@ struct FileArray {
     Dtype dtype;
     int rank;
     int64_t dims[OP_MAX_RANK];
-    const void *data;        /* borrowed from the file's bytes; not aligned */
-    size_t bytes;
+    size_t offset, bytes;    /* of its data in the file that is read */
+    const void *data;        /* when it is written, and for `read`; borrowed, not aligned */
     /* Writes the elements in the dtype and the machine's byte order; NULL: `data` is that. */
     void (*read)(const FileArray *, void *to);
     int code;                /* for `read` */
@@ -27,13 +28,16 @@ typedef struct FileArrays {
     Arena arena;             /* names, keys, values */
     VEC(FileArray) arrays;   /* in the order of the file */
     VEC(FilePair) pairs;     /* metadata */
+    size_t need;             /* of more than is there: no arrays yet, but so many bytes at first */
 } FileArrays;
 
-/* Describes the file in the n bytes, which must outlive *out; `name` is for messages. */
-typedef int (*FormatLoad)(const void *bytes, size_t n, const char *name, FileArrays *out, Err *e);
-/* The file's bytes; *bytes is the caller's (base_mem_free). SGL_EARG: what it cannot hold. */
+/* Describes the file of n bytes, whose first `have` are at `bytes`; `name` is for messages.
+ * Elements are not looked at. A head that goes on behind what is there sets out->need. */
+typedef int (*FormatLoad)(const void *bytes, size_t have, size_t n, const char *name,
+                          FileArrays *out, Err *e);
+/* Writes the file's bytes. SGL_EARG: what it cannot hold. */
 typedef int (*FormatSave)(const FileArray *arrays, int n, const FilePair *pairs, int npairs,
-                          char **bytes, size_t *size, Err *e);
+                          FileWrite *to, Err *e);
 
 typedef struct Format {
     const char *name, *endings, *doc;
@@ -43,18 +47,17 @@ typedef struct Format {
 extern const Format FORMATS[];                       /* ends with a NULL name */
 
 #define READS(name, endings, doc) \
-    int io_##name##_load(const void *bytes, size_t n, const char *file, FileArrays *out, Err *e);
+    int io_##name##_load(const void *bytes, size_t have, size_t n, const char *file, \
+                         FileArrays *out, Err *e);
 #define BOTH(name, endings, doc) \
     READS(name, endings, doc) \
     int io_##name##_save(const FileArray *arrays, int n, const FilePair *pairs, int npairs, \
-                         char **bytes, size_t *size, Err *e);
+                         FileWrite *to, Err *e);
 #include "io/format.def"
 #undef READS
 #undef BOTH
 
 const Format *io_format_find(const char *name);      /* NULL: none is called so */
 const Format *io_format_of(const char *path);        /* by its ending, .gz left out; the first */
-/* The array's elements, ready for a tensor: truths are 0 or 1. */
-void io_format_read(const FileArray *a, void *to);
 void io_format_free(FileArrays *f);
 #endif

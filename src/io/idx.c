@@ -6,6 +6,8 @@
 #include "io/format.h"
 #include <string.h>
 
+enum { HEAD_MAX = 4 + 4 * OP_MAX_RANK };
+
 typedef struct IdxType {
     int code, bytes;
     Dtype dtype;
@@ -81,7 +83,7 @@ static int describe(const uint8_t *at, size_t n, const char *name, FileArray *ou
         if (__builtin_mul_overflow(need, (size_t)out->dims[i], &need))
             return base_err_set(e, SGL_EFORMAT, "%s: its dims exceed any memory", name);
     }
-    out->data = at + head;
+    out->offset = head;
     out->bytes = need;
     if (n - head != need)
         return base_err_set(e, SGL_EFORMAT, "%s: %zu bytes of elements, its dims need %zu%s", name,
@@ -89,10 +91,11 @@ static int describe(const uint8_t *at, size_t n, const char *name, FileArray *ou
     return SGL_OK;
 }
 
-int io_idx_load(const void *bytes, size_t n, const char *name, FileArrays *out, Err *e)
+int io_idx_load(const void *bytes, size_t have, size_t n, const char *name, FileArrays *out, Err *e)
 {
     FileArray a;
-    *out = (FileArrays){0};
+    *out = (FileArrays){.need = HEAD_MAX};
+    if (have < n && have < HEAD_MAX) return SGL_OK;
     int code = describe(bytes, n, name, &a, e);
     if (code < 0 || vec_push(&out->arrays, a)) return code;
     return base_err_set(e, SGL_ENOMEM, "%s: no memory", name);

@@ -16,8 +16,7 @@ enum { LENGTH_BYTES = 8, HEADER_MAX = 100 << 20 };
 typedef struct Reader {
     Json json;
     FileArrays *file;
-    const char *data;
-    size_t data_bytes;
+    size_t data, data_bytes; /* where it begins, and its size */
 } Reader;
 
 static int fail(const Reader *r, const FileArray *t, const char *what)
@@ -65,7 +64,7 @@ static int read_offsets(Reader *r, FileArray *t)
                             "%s: tensor '%s': bytes %lld to %lld are outside the %zu of the file%s",
                             j->name, t->name, (long long)begin, (long long)end, r->data_bytes,
                             begin > end ? "" : " (truncated?)");
-    t->data = r->data + begin;
+    t->offset = r->data + (size_t)begin;
     t->bytes = (size_t)(end - begin);
     return SGL_OK;
 }
@@ -156,7 +155,7 @@ static int by_name(const void *a, const void *b)
 static int by_data(const void *a, const void *b)
 {
     const FileArray *x = *(FileArray *const *)a, *y = *(FileArray *const *)b;
-    if (x->data != y->data) return (const char *)x->data < (const char *)y->data ? -1 : 1;
+    if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
@@ -172,7 +171,7 @@ static int check_all(const Reader *r, const FileArray **sorted)
             return fail(r, sorted[i], "the name comes twice");
     qsort(sorted, n, sizeof *sorted, by_data);
     for (size_t i = 0; i < n; i++) {
-        size_t begin = (size_t)((const char *)sorted[i]->data - r->data);
+        size_t begin = sorted[i]->offset - r->data;
         if (begin < at) return fail(r, sorted[i], "its bytes overlap those of another tensor");
         if (begin > at) return fail(r, sorted[i], "bytes before it belong to no tensor");
         at += sorted[i]->bytes;
@@ -194,10 +193,12 @@ static int load(Reader *r)
     return code;
 }
 
-int io_safetensors_load(const void *bytes, size_t n, const char *name, FileArrays *out, Err *e)
+int io_safetensors_load(const void *bytes, size_t have, size_t n, const char *name, FileArrays *out,
+                        Err *e)
 {
     uint64_t header = 0;
-    *out = (FileArrays){0};
+    *out = (FileArrays){.need = LENGTH_BYTES};
+    if (have < n && have < LENGTH_BYTES) return SGL_OK;
     if (n < LENGTH_BYTES)
         return base_err_set(e, SGL_EFORMAT, "%s: %zu bytes are no safetensors file", name, n);
     for (int i = 0; i < LENGTH_BYTES; i++) header |= (uint64_t)((const uint8_t *)bytes)[i] << 8 * i;
@@ -207,10 +208,12 @@ int io_safetensors_load(const void *bytes, size_t n, const char *name, FileArray
                             "of %zu",
                             name, (unsigned long long)header, n);
 
+    out->need = LENGTH_BYTES + (size_t)header;
+    if (have < out->need) return SGL_OK;
     const char *text = (const char *)bytes + LENGTH_BYTES;
     Reader r = {.json = {text, text, text + header, name, &out->arena, e, SGL_OK},
                 .file = out,
-                .data = text + header,
+                .data = out->need,
                 .data_bytes = n - LENGTH_BYTES - header};
     int code = load(&r);
     if (code < 0) io_format_free(out);

@@ -29,8 +29,8 @@ static int check_names(const FileArray *t, int n, const char **names, Err *e)
     return SGL_OK;
 }
 
-/* offset[i]: where tensor i begins in the data; returns the size of the data. */
-static size_t place(const FileArray *t, int n, size_t *offset)
+/* offset[i]: where tensor i begins in the data. */
+static void place(const FileArray *t, int n, size_t *offset)
 {
     size_t at = 0;
     for (size_t size = ELEMENT_MAX; size > 0; size /= 2)
@@ -39,7 +39,6 @@ static size_t place(const FileArray *t, int n, size_t *offset)
             offset[i] = at;
             at += t[i].bytes;
         }
-    return at;
 }
 
 static void put_tensor(const FileArray *t, size_t offset, Str *out)
@@ -72,28 +71,36 @@ static void put_header(const FileArray *t, int n, const size_t *offset, const Fi
     while (!out->failed && out->n % ALIGN) base_str_put(out, " ");
 }
 
-int io_safetensors_save(const FileArray *t, int n, const FilePair *pairs, int npairs, char **bytes,
-                        size_t *size, Err *e)
+static bool put_data(const FileArray *t, int n, FileWrite *to)
+{
+    bool well = true;
+    for (size_t size = ELEMENT_MAX; size > 0; size /= 2)
+        for (int i = 0; i < n && well; i++)
+            if (DTYPES[t[i].dtype].bytes == size && t[i].bytes)
+                well = base_write_put(to, t[i].data, t[i].bytes);
+    return well;
+}
+
+static void put_file(const Str *header, const FileArray *t, int n, FileWrite *to)
+{
+    uint8_t length[LENGTH_BYTES];
+    for (int i = 0; i < LENGTH_BYTES; i++) length[i] = (uint8_t)((uint64_t)header->n >> 8 * i);
+    if (base_write_put(to, length, sizeof length) && base_write_put(to, header->at, header->n))
+        put_data(t, n, to);
+}
+
+int io_safetensors_save(const FileArray *t, int n, const FilePair *pairs, int npairs, FileWrite *to,
+                        Err *e)
 {
     const char **names = base_mem_zero((size_t)n + 1, sizeof *names);
     size_t *offset = base_mem_zero((size_t)n + 1, sizeof *offset);
     Str header = {0};
     int code = SGL_ENOMEM;
-    *bytes = NULL;
     if (names && offset && (code = check_names(t, n, names, e)) == SGL_OK) {
-        size_t data = place(t, n, offset);
+        place(t, n, offset);
         put_header(t, n, offset, pairs, npairs, &header);
-        *size = LENGTH_BYTES + header.n + data;
-        if (!header.failed) *bytes = base_mem_alloc(*size);
-    }
-    if (*bytes) {
-        for (int i = 0; i < LENGTH_BYTES; i++) (*bytes)[i] = (char)((uint64_t)header.n >> 8 * i);
-        memcpy(*bytes + LENGTH_BYTES, header.at, header.n);
-        for (int i = 0; i < n; i++)
-            if (t[i].bytes)
-                memcpy(*bytes + LENGTH_BYTES + header.n + offset[i], t[i].data, t[i].bytes);
-    } else if (code == SGL_OK) {
-        code = SGL_ENOMEM;
+        if (header.failed) code = SGL_ENOMEM;
+        else put_file(&header, t, n, to);
     }
     if (code == SGL_ENOMEM) base_err_set(e, code, "safetensors: no memory for %d tensors", n);
     base_str_free(&header);

@@ -5,13 +5,12 @@
  *        as far as they are read; their layout has been the same since libyaml 0.1.
  */
 #include "io/yaml.h"
-#include <dlfcn.h>
+#include "base/library.h"
 #include <stdalign.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-static const char LIBRARY[] = "libyaml-0.so.2";
 enum { PARSER_BYTES = 4096 }; /* a yaml_parser_t has 480 */
 
 typedef struct Mark {
@@ -51,46 +50,40 @@ typedef struct Event {
     Mark start, end;
 } Event;
 
-typedef struct Library {
+typedef struct Yaml {
     int (*open)(void *parser);
     void (*set_input)(void *parser, const unsigned char *text, size_t n);
     int (*parse)(void *parser, Event *event);
     void (*event_delete)(Event *event);
     void (*close)(void *parser);
-} Library;
+} Yaml;
 
 typedef struct Reader {
-    const Library *lib;
+    const Yaml *lib;
     alignas(16) char parser[PARSER_BYTES];
     Event event;
     YamlFile *out;
     Err *e;
 } Reader;
 
-/* ISO C has no cast from an object's address to a function's. */
-static bool find(void *library, const char *name, void *function)
-{
-    void *at = dlsym(library, name);
-    memcpy(function, &at, sizeof at);
-    return at != NULL;
-}
-
-/* Finds libyaml when the first YAML file is read: nothing else needs it, so it is no dependency
+/* libyaml is found when the first YAML file is read: nothing else needs it, so it is no dependency
  * of the program. */
-static const Library *library_open(Err *e)
+static const Yaml *library_open(Err *e)
 {
-    static Library lib;
-    if (lib.close) return &lib;
-    void *at = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (at && find(at, "yaml_parser_initialize", &lib.open) &&
-        find(at, "yaml_parser_set_input_string", &lib.set_input) &&
-        find(at, "yaml_parser_parse", &lib.parse) &&
-        find(at, "yaml_event_delete", &lib.event_delete) &&
-        find(at, "yaml_parser_delete", &lib.close))
-        return &lib;
-    base_err_set(e, SGL_EUNSUP, "reading YAML needs libyaml, which is not installed (%s)", LIBRARY);
-    base_err_hint(e, "install the package libyaml-0-2, or write the settings in a Lua file");
-    return NULL;
+    static const char *const FILES[] = {"libyaml-0.so.2", NULL};
+    static const LibrarySymbol SYMBOLS[] = {
+        {"yaml_parser_initialize", offsetof(Yaml, open)},
+        {"yaml_parser_set_input_string", offsetof(Yaml, set_input)},
+        {"yaml_parser_parse", offsetof(Yaml, parse)},
+        {"yaml_event_delete", offsetof(Yaml, event_delete)},
+        {"yaml_parser_delete", offsetof(Yaml, close)},
+    };
+    static const Library LIBRARY = {
+        FILES, "reading YAML needs libyaml",
+        "install the package libyaml-0-2, or write the settings in a Lua file", SYMBOLS,
+        sizeof SYMBOLS / sizeof SYMBOLS[0]};
+    static Yaml lib;
+    return lib.close || base_library_load(&LIBRARY, &lib, e) == SGL_OK ? &lib : NULL;
 }
 
 static int fail(Reader *r, size_t line, const char *what)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ir/attr.h"
+#include "ir/custom.h"
 
 static const AttrKind KINDS[] = {
 #define ITEM(name)
@@ -20,6 +21,12 @@ static const AttrKind *kind_of(char letter)
     return k;
 }
 
+const char *ir_attr_schema(Op op, const int64_t *attr, int nattr)
+{
+    const char *own = op == OP_custom && nattr > 0 ? ir_custom_schema(ir_attr_text(attr[0])) : NULL;
+    return own ? own : OPS[op].attrs;
+}
+
 bool ir_attr_next(const char **schema, AttrField *out)
 {
     const char *at = *schema;
@@ -28,7 +35,10 @@ bool ir_attr_next(const char **schema, AttrField *out)
     if (!colon) return false;
     bool optional = colon[2] == '=';
     *out = (AttrField){at, (int)(colon - at), kind_of(colon[1]), optional, 0};
-    if (optional) out->fallback = strtoll(colon + 3, NULL, 10); /* "[]": a count of 0 */
+    if (optional) /* "[]": a count of 0 */
+        out->fallback = out->kind->item == ITEM_real && !out->kind->list
+                            ? ir_attr_real_word(strtod(colon + 3, NULL))
+                            : strtoll(colon + 3, NULL, 10);
     *schema = colon + 2 + (optional ? strcspn(colon + 2, " ") : 0);
     return true;
 }
@@ -82,9 +92,11 @@ static bool well_formed(const Ctx *cx, const AttrField *f, const int64_t *at)
 
 int ir_attr_check(Ctx *cx, Op op, const int64_t *attr, int nattr)
 {
-    const char *schema = OPS[op].attrs;
+    const char *schema = ir_attr_schema(op, attr, nattr);
     AttrField f;
     int used = 0;
+    if (op == OP_custom && nattr > 0 && !ir_custom_find(ir_attr_text(attr[0])))
+        return ir_custom_missing(cx, ir_attr_text(attr[0]));
     while (ir_attr_next(&schema, &f)) {
         int words = ir_attr_words(&f, attr + used, nattr - used);
         if (words < 0 || !well_formed(cx, &f, attr + used))
@@ -101,7 +113,7 @@ int ir_attr_check(Ctx *cx, Op op, const int64_t *attr, int nattr)
 /* The words of attribute `which`. */
 static const int64_t *find(const Node *n, int which)
 {
-    const char *schema = OPS[n->op].attrs;
+    const char *schema = ir_schema(n);
     const int64_t *at = n->attr, *end = n->attr + n->nattr;
     AttrField f;
     for (int i = 0; ir_attr_next(&schema, &f); i++) {
@@ -113,7 +125,7 @@ static const int64_t *find(const Node *n, int which)
 
 int ir_attr_place(const Node *n, const char *name)
 {
-    const char *schema = OPS[n->op].attrs;
+    const char *schema = ir_schema(n);
     int at = 0;
     for (AttrField f; ir_attr_next(&schema, &f);) {
         if ((int)strlen(name) == f.length && !memcmp(name, f.name, (size_t)f.length)) return at;
@@ -178,7 +190,7 @@ void ir_attr_put_list(AttrBuf *b, int n, const int64_t *items)
 /* The defaults of the fields that the n words end before. */
 static void complete(Op op, AttrBuf *b)
 {
-    const char *schema = OPS[op].attrs;
+    const char *schema = ir_attr_schema(op, b->word, b->n);
     int at = 0;
     for (AttrField f; ir_attr_next(&schema, &f);) {
         if (at == b->n && f.optional) ir_attr_put(b, f.fallback);

@@ -2,8 +2,10 @@
  *
  * Encoded they are a run of words in the schema's order; attr.def has the kinds, and what a word of
  * each means. Equal bits mean equal attributes.
- * The last fields of a schema may have a default, "blocks:I=1" or "global:D=[]" (the empty list):
- * texts and tables leave them out where they have it, encoded words are always complete.
+ * The last fields of a schema may have a default, "blocks:I=1", "by:F=0.5" or "global:D=[]" (the
+ * empty list): texts and tables leave them out where they have it, encoded words are always
+ * complete. The schema of `custom` goes on with that of the registered op which its first word
+ * names, so schemas are asked for with the words.
  */
 #ifndef SGL_IR_ATTR_H
 #define SGL_IR_ATTR_H
@@ -34,6 +36,13 @@ typedef struct AttrField {
     int64_t fallback;
 } AttrField;
 
+/* The schema of op for these words; of `custom` without any, or with a name that is not registered,
+ * its beginning. */
+const char *ir_attr_schema(Op op, const int64_t *attr, int nattr);
+static inline const char *ir_schema(const Node *n)
+{
+    return ir_attr_schema(n->op, n->attr, n->nattr);
+}
 /* Takes the next field off the schema; false at its end. */
 bool ir_attr_next(const char **schema, AttrField *out);
 /* Does the attribute at `at` have its default? */

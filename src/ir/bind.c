@@ -48,7 +48,7 @@ static int64_t bind_block(const Binding *b, const Node *n, int64_t number)
 /* The attributes of n with their dims evaluated, in b->attr. */
 static int bind_attrs(Binding *b, const Node *n)
 {
-    const char *schema = OPS[n->op].attrs;
+    const char *schema = ir_schema(n);
     const int64_t *at = n->attr, *end = n->attr + n->nattr;
     int status = SGL_OK;
     if (n->nattr) memcpy(b->attr, n->attr, n->nattr * sizeof *n->attr);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "ir/attr.h"
 #include "ir/control.h"
+#include "ir/grad.h"
 #include "ir/text.h"
 
 static bool same_text(const Graph *a, const Graph *b)
@@ -115,18 +116,19 @@ Node *ir_control_result(Node *n, int out)
     return ir_attr_node(n->graph, n->op, n->nin, n->in, &b);
 }
 
-static bool block_chooses(const Graph *block)
+static uint8_t block_masks(const Graph *block)
 {
-    for (int id = 0; id < block->nodes.n; id++) {
-        const Node *n = block->nodes.at[id];
-        if (n->op == OP_where || (ir_is_control(n) && ir_control_chooses(n))) return true;
-    }
-    return false;
+    uint8_t mark = 0;
+    for (int id = 0; id < block->nodes.n; id++) mark |= ir_control_masks(block->nodes.at[id]);
+    return mark;
 }
 
-bool ir_control_chooses(const Node *n)
+uint8_t ir_control_masks(const Node *n)
 {
-    return n->op == OP_cond || (ir_is_control(n) && block_chooses(ir_control(n).block[0]));
+    if (!ir_is_control(n)) return n->op == OP_where ? MASK_PART : 0;
+    Control c = ir_control(n);
+    bool runs = n->op == OP_scan && ir_dim_is_const(c.length) && c.length > 0;
+    return block_masks(c.block[0]) | (runs ? 0 : MASK_WHOLE);
 }
 
 static bool block_may_fail(const Graph *block)
@@ -139,7 +141,10 @@ static bool block_may_fail(const Graph *block)
 
 bool ir_may_fail(const Node *n)
 {
-    if (!ir_is_control(n)) return ir_op(n)->family == FAM_effect || ir_op(n)->domain == DOM_INDEX;
+    Family family = ir_op(n)->family;
+    if (n->op == OP_result) return ir_may_fail(n->in[0]);
+    if (!ir_is_control(n))
+        return family == FAM_effect || family == FAM_custom || ir_op(n)->domain == DOM_INDEX;
     Control c = ir_control(n);
     return block_may_fail(c.block[0]) || block_may_fail(c.block[1]);
 }

@@ -45,12 +45,12 @@ static inline bool ir_is_control(const Node *n) { return OPS[n->op].family == FA
 Node *ir_control_find(const Node *n, int out);
 Node *ir_control_result(Node *n, int out);               /* makes it if need be */
 
-/* Does some value in its blocks depend on a choice (where, cond)? Its cotangent may be 0 then
- * where a derivative is infinite (masks, grad.c). */
-bool ir_control_chooses(const Node *n);
+/* How the node marks the cotangents of its inputs, MASK_… of grad.h: as `where`, as a control node
+ * that may leave an input unused, or as one whose blocks do so. */
+uint8_t ir_control_masks(const Node *n);
 
-/* May the values that it meets end a run: a position outside, an effect, or a control node over
- * such? */
+/* May the values that it meets end a run: a position outside, an effect, a registered op, or a
+ * control node over such? */
 bool ir_may_fail(const Node *n);
 
 /* The node of result `out`; blocks by number, inputs in the order that the table above says. */

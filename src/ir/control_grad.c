@@ -13,6 +13,7 @@
 #include "ir/build.h"
 #include "ir/check.h"
 #include "ir/control.h"
+#include "ir/custom.h"
 #include "ir/grad.h"
 #include "ir/rebuild.h"
 
@@ -277,12 +278,12 @@ static void step_if_done(Reversal *r, const Lists *l, Graph *g, const List *in, 
 /* A mark on any result is one on all carries, which mix from step to step. */
 static void mask_steps(Reversal *r)
 {
-    uint8_t *all = base_arena_zero(&r->arena, (size_t)r->c.nout, 1), any;
+    uint8_t *all = base_arena_zero(&r->arena, (size_t)r->c.nout, 1);
     if (!all) {
         r->failed = true;
         return;
     }
-    any = ir_control_chooses(r->n);
+    uint8_t any = ir_control_masks(r->n);
     for (int k = 0; k < r->c.nout; k++) any |= r->masked[k];
     for (int k = 0; k < r->c.nout; k++) all[k] = any;
     r->masked = all;
@@ -317,11 +318,26 @@ static int grad_repeated(Reversal *r, Node **dx)
     return SGL_OK;
 }
 
+/* A block computes again what its gradient needs: what then comes out otherwise has none. */
+static int refuse_random(const Node *n)
+{
+    SrcPos at = base_src_pos(n->graph->cx, n->src);
+    base_fail(
+        n->graph->cx, SGL_EGRAD,
+        "grad: the %s at %s:%d calls an op that gives other results each time, and its gradient "
+        "would call it again",
+        ir_op(n)->name, at.file, at.line);
+    base_err_hint(&n->graph->cx->err, "call the op outside, and pass what it gives");
+    return SGL_EGRAD;
+}
+
 int ir_control_grad(Node *n, Node *const *dy, const uint8_t *masked, const uint8_t *wants,
                     Node **dx)
 {
     Reversal r = {
         .n = n, .c = ir_control(n), .cx = n->graph->cx, .dy = dy, .masked = masked, .wants = wants};
+    for (int b = 0; b < 2; b++)
+        if (r.c.block[b] && ir_custom_any(r.c.block[b], SGL_OP_RANDOM)) return refuse_random(n);
     int rc = n->op == OP_cond ? grad_cond(&r, dx) : grad_repeated(&r, dx);
     return finish(&r, rc);
 }

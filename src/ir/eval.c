@@ -7,7 +7,9 @@
  */
 #include <string.h>
 #include "ir/control.h"
+#include "ir/custom.h"
 #include "ir/eval.h"
+#include "ir/result.h"
 
 typedef struct Evaluation {
     const Graph *g;
@@ -58,20 +60,39 @@ static int bind_input(Evaluation *e, const Node *n)
     return 0;
 }
 
-/* The values of n and of all results beside it that are needed, at the first of them. */
-static int compute_control(Evaluation *e, const Node *n)
+/* As the dtype has them: floats in REF_ROUND alone, others always. */
+static void round_values(const Evaluation *e, RefArray *a)
 {
-    int nout = ir_control(n).nout, rc = 0;
+    if (e->mode != REF_ROUND && DTYPES[a->dtype].class == CLASS_FLOAT) return;
+    for (int64_t i = 0; i < a->count; i++) a->at[i] = ir_dtype_round(a->dtype, a->at[i]);
+}
+
+/* All results of a registered op; those of `wants` are kept. */
+static int compute_custom(const Evaluation *e, const Node *n, const uint8_t *wants, RefArray *out)
+{
+    int rc = ir_custom_eval(n, e->args, out);
+    for (int k = 0; k < ir_result_count(n) && !rc; k++) {
+        if (wants[k]) round_values(e, &out[k]);
+        else ir_ref_free(&out[k]);
+    }
+    return rc;
+}
+
+/* The values of n and of all results beside it that are needed, at the first of them. */
+static int compute_results(Evaluation *e, const Node *n)
+{
+    int nout = ir_result_count(n), rc = 0;
     RefArray *out = base_mem_zero((size_t)nout, sizeof *out);
     uint8_t *wants = base_mem_zero((size_t)nout, 1);
     if (out && wants) {
         for (int k = 0; k < nout; k++) {
-            const Node *result = ir_control_find(n, k);
+            const Node *result = ir_result_find(n, k);
             wants[k] = result && e->needed[result->id];
         }
-        rc = ir_control_eval(n, e->mode, e->args, wants, out);
+        rc = ir_is_control(n) ? ir_control_eval(n, e->mode, e->args, wants, out)
+                              : compute_custom(e, n, wants, out);
         for (int k = 0; k < nout && !rc; k++)
-            if (wants[k]) e->value[ir_control_find(n, k)->id] = out[k];
+            if (wants[k]) e->value[ir_result_find(n, k)->id] = out[k];
     } else {
         rc = out_of_memory(e->g);
     }
@@ -80,8 +101,8 @@ static int compute_control(Evaluation *e, const Node *n)
     return rc;
 }
 
-/* The value of one node whose inputs have theirs. Peers of a control node come together, so it
- * may be there already. Floats are rounded in REF_ROUND alone, other dtypes always. */
+/* The value of one node whose inputs have theirs. Results of one node come together, so it may be
+ * there already. */
 static int compute(Evaluation *e, const Node *n)
 {
     RefArray *out = &e->value[n->id];
@@ -96,13 +117,11 @@ static int compute(Evaluation *e, const Node *n)
     }
     if (n->op == OP_input) return bind_input(e, n);
     for (int i = 0; i < n->nin; i++) e->args[i] = &e->value[n->in[i]->id];
-    if (ir_is_control(n)) return compute_control(e, n);
+    if (ir_has_results(n)) return compute_results(e, n);
     if (ir_ref_alloc(out, n->dtype, n->rank, n->dims) < 0) return out_of_memory(e->g);
     int rc = ir_rules(e->g->cx, n->op)->eval(n, e->args, out);
-    if (rc) return rc;
-    if (e->mode == REF_ROUND || DTYPES[n->dtype].class != CLASS_FLOAT)
-        for (int64_t i = 0; i < out->count; i++) out->at[i] = ir_dtype_round(n->dtype, out->at[i]);
-    return 0;
+    if (!rc) round_values(e, out);
+    return rc;
 }
 
 static void release(Evaluation *e, const Node *n)

@@ -19,7 +19,7 @@ bool ir_is_static(const Node *n)
 
 int ir_node_dims(const Node *n, Dim *out)
 {
-    const char *schema = OPS[n->op].attrs;
+    const char *schema = ir_schema(n);
     const int64_t *at = n->attr;
     int count = n->rank;
     if (count) memcpy(out, n->dims, (size_t)count * sizeof *out);

@@ -7,22 +7,26 @@
  *        node as its origin, and lies in composite 0.
  *
  * Masks. Where `where` did not take a side its cotangent is 0, and a derivative that is inf or
- * NaN there would turn it into NaN. A cotangent that came through `where` is therefore marked, and
- * behind each op whose derivative depends on values it becomes where(dy == 0, 0, dx). The mark
- * travels until a dot or a reduction mixes elements. A control node whose blocks choose counts as
- * `where` here.
+ * NaN there would turn it into NaN. A cotangent that came through `where` is therefore marked
+ * (MASK_PART), and behind each op whose derivative depends on values what is not finite becomes 0
+ * where dy is. What is finite stays, since 0 may also be what dy happens to be, and then gradients
+ * of the gradient go through. The mark travels until a dot or a reduction mixes elements. What only
+ * a block reads that did not run has a cotangent of zeros: that one (MASK_WHOLE) travels all the
+ * way, and behind a dot or a reduction the gradient is 0 where all of dy is.
  */
 #include "ir/build.h"
 #include "ir/check.h"
 #include "ir/control.h"
+#include "ir/custom.h"
 #include "ir/grad.h"
+#include "ir/result.h"
 
 typedef struct Reverse {
     Graph *g;
     uint32_t count;   /* nodes there before the first gradient */
     uint8_t *flows;   /* by id: a float that depends on some wrt through gradients */
     uint8_t *needed;  /* by id: the loss needs it */
-    uint8_t *masked;  /* by id: its cotangent came through `where` */
+    uint8_t *masked;  /* by id: MASK_… of its cotangent */
     Node **cotangent; /* by id: the sum so far, or NULL */
 } Reverse;
 
@@ -91,23 +95,58 @@ static bool passes(const Node *dx, const Node *dy)
     return dx == dy || chosen || (dx->op == OP_neg && dx->in[0] == dy);
 }
 
-/* Adds what n hands on to the cotangent of its input. Where a choice may have made the cotangent
- * 0, a factor that is infinite there must not make it NaN: masked (grad.h). */
+/* dx, but 0 where dy is and dx is not finite. */
+static Node *guard_elements(Node *dx, Node *dy)
+{
+    Node *zero = ir_const_like(dx, 0);
+    Node *taken = ir_logical_or(ir_ne(dy, ir_const_like(dy, 0)), ir_isfinite(dx));
+    return ir_where(taken, dx, zero);
+}
+
+/* dx, but 0 where all of dy is. */
+static Node *guard_whole(Node *dx, Node *dy)
+{
+    int axes[OP_MAX_RANK];
+    for (int i = 0; i < dy->rank; i++) axes[i] = i;
+    Node *some = ir_cast(ir_ne(dy, ir_const_like(dy, 0)), DT_i32);
+    Node *any = ir_ne(ir_reduce(some, OP_reduce_max, dy->rank, axes),
+                      ir_const(dy->graph, DT_i32, 0, NULL, 0));
+    return ir_where(any, dx, ir_const_like(dx, 0));
+}
+
+/* Does an element of its gradient depend on that at its place of the one cotangent? */
+static bool is_each(const Node *n)
+{
+    const sgl_op *op = ir_custom_op(n);
+    if (!op) return ir_family_elementwise(ir_op(n)->family);
+    return op->flags & SGL_OP_ELEMENTWISE && op->outputs == 1;
+}
+
+/* What of the mark of n goes on to its inputs, and dx behind it: a factor that is infinite must not
+ * make NaN of what is 0 only because something was not taken. */
+static uint8_t mask(const Reverse *r, const Node *n, Node *dy, Node **dx)
+{
+    Family family = ir_op(n)->family;
+    bool each = is_each(n);
+    bool mixes = family == FAM_dot || family == FAM_reduce || (family == FAM_custom && !each);
+    uint8_t mark = r->masked[n->id] & (mixes ? MASK_WHOLE : MASK_PART | MASK_WHOLE);
+    if (!mark || !dy || passes(*dx, dy)) return mark;
+    if (each) *dx = guard_elements(*dx, dy);
+    else if (mixes && n->op != OP_sum) *dx = guard_whole(*dx, dy);
+    return mark;
+}
+
+/* Adds what n hands on to the cotangent of its input. */
 static int accumulate(Reverse *r, const Node *n, Node *dy, int which, Node *dx)
 {
     Node *x = n->in[which];
-    Family family = ir_op(n)->family;
-    bool masked = r->masked[n->id] && family != FAM_dot && family != FAM_reduce;
     if (dx->dtype != x->dtype || !ir_same_dims(dx, x))
         return base_fail(r->g->cx, SGL_EINTERN, "grad: %s gives input %d a gradient of other dims",
                          ir_op(n)->name, which + 1);
-    if (masked && ir_family_elementwise(family) && !passes(dx, dy)) {
-        Node *zero = ir_const_like(dx, 0);
-        dx = ir_where(ir_eq(dy, zero), zero, dx);
-    }
+    uint8_t mark = mask(r, n, dy, &dx);
     Node *sum = r->cotangent[x->id];
     r->cotangent[x->id] = sum && dx ? ir_add(sum, dx) : dx;
-    r->masked[x->id] |= masked || n->op == OP_where || ir_control_chooses(n);
+    r->masked[x->id] |= mark | ir_control_masks(n);
     return ir_built(x, r->cotangent[x->id]);
 }
 
@@ -135,7 +174,7 @@ static bool gather_results(Reverse *r, Node *n, int nout, Node **dy, uint8_t *ma
 {
     bool any = false;
     for (int k = 0; k < nout; k++) {
-        const Node *result = ir_control_find(n, k);
+        const Node *result = ir_result_find(n, k);
         if (!takes_part(r, result)) continue;
         if (result->id < n->id) return false;
         dy[k] = r->cotangent[result->id];
@@ -145,21 +184,23 @@ static bool gather_results(Reverse *r, Node *n, int nout, Node **dy, uint8_t *ma
     return any;
 }
 
-/* The same for a control node with its results. */
-static int reverse_control(Reverse *r, Node *n)
+/* The same for a node with results. */
+static int reverse_results(Reverse *r, Node *n)
 {
-    int nout = ir_control(n).nout, rc = SGL_OK;
+    int nout = ir_result_count(n), rc = SGL_OK;
     Node **dy = base_mem_zero((size_t)(nout + n->nin), sizeof *dy);
     uint8_t *masked = base_mem_zero((size_t)(nout + n->nin), 1);
     if (!dy || !masked) rc = out_of_memory(r->g);
     if (!rc && gather_results(r, n, nout, dy, masked)) {
         Node **dx = dy + nout;
         uint8_t *wants = masked + nout;
+        Node *one = nout == 1 && n->op == OP_custom ? dy[0] : NULL;
         for (int i = 0; i < n->nin; i++) wants[i] = r->flows[n->in[i]->id];
         for (int k = 0; k < nout; k++) r->masked[n->id] |= masked[k];
-        rc = ir_control_grad(n, dy, masked, wants, dx);
+        rc = ir_is_control(n) ? ir_control_grad(n, dy, masked, wants, dx)
+                              : ir_custom_grad(n, dy, dx);
         for (int i = 0; !rc && i < n->nin; i++)
-            if (dx[i] && wants[i]) rc = accumulate(r, n, NULL, i, dx[i]);
+            if (dx[i] && wants[i]) rc = accumulate(r, n, one, i, dx[i]);
     }
     base_mem_free(dy);
     base_mem_free(masked);
@@ -174,8 +215,8 @@ static int reverse(Reverse *r, uint32_t last)
         if (!takes_part(r, n) || !ir_op(n)->flows) continue;
         r->g->src = n->src;
         r->g->origin = n;
-        if (ir_is_control(n)) rc = reverse_control(r, n);
-        else if (r->cotangent[id]) rc = reverse_node(r, n);
+        if (ir_has_results(n)) rc = reverse_results(r, n);
+        else if (r->cotangent[id] && n->op != OP_result) rc = reverse_node(r, n);
     }
     return rc;
 }

@@ -2,11 +2,12 @@
  *
  * Holds: a call that fails leaves the graph as it was. Hash-consing looks a node up by op, inputs
  *        and attributes before its shape is inferred: these three decide dtype and dims. While a
- *        graph is recorded it is for leaves and control nodes alone: two nodes may be equal for
- *        the sizes of one call only, and gradients must not depend on that.
+ *        graph is recorded it is for leaves, control nodes and results alone: two nodes may be
+ *        equal for the sizes of one call only, and gradients must not depend on that.
  */
 #include <string.h>
 #include "ir/attr.h"
+#include "ir/custom.h"
 #include "ir/side.h"
 
 Graph *ir_graph_new(Ctx *cx)
@@ -80,10 +81,13 @@ static bool recipe_is(const Recipe *r, const Node *n)
     return !r->nattr || memcmp(n->attr, r->attr, r->nattr * sizeof *r->attr) == 0;
 }
 
-/* Leaves take no gradient; the results of one control node are found by their recipe. */
-static bool is_shared(const Graph *g, Op op)
+/* Leaves take no gradient; the results of one node are found by their recipe. Calls that may give
+ * something else each time stay apart. */
+static bool is_shared(const Graph *g, const Recipe *r)
 {
-    return g->shares || OPS[op].family == FAM_leaf || OPS[op].family == FAM_control;
+    Family family = OPS[r->op].family;
+    if (family == FAM_leaf || family == FAM_control || family == FAM_result) return true;
+    return g->shares && !(family == FAM_custom && ir_custom_random(ir_attr_text(r->attr[0])));
 }
 
 /* The node of this recipe, or NULL and in *key the free key where it belongs. Different recipes
@@ -147,7 +151,7 @@ static Node *node_place(Graph *g, const Recipe *r, const Shape *s, uint64_t key)
     ArenaMark mark = base_arena_mark(&g->arena);
     Node *n = base_arena_alloc(&g->arena, sizeof *n + inputs + dims + attrs);
     if (!n || !vec_reserve(&g->nodes, g->nodes.n + 1) ||
-        (is_shared(g, r->op) && !base_map_set(&g->index, key, (uint64_t)g->nodes.n))) {
+        (is_shared(g, r) && !base_map_set(&g->index, key, (uint64_t)g->nodes.n))) {
         base_arena_reset(&g->arena, mark);
         out_of_memory(g);
         return NULL;
@@ -183,7 +187,7 @@ Node *ir_node(Graph *g, Op op, int nin, Node *const *in, const int64_t *attr, in
     }
     if (recipe_check(g, &r) < 0) return NULL;
     uint64_t key = 0;
-    Node *same = is_shared(g, op) ? consed(g, &r, &key) : NULL;
+    Node *same = is_shared(g, &r) ? consed(g, &r, &key) : NULL;
     if (same) return same;
     Shape s;
     if (ir_rules(g->cx, op)->shape(g->cx, op, nin, in, attr, &s) < 0 || shape_check(g, op, &s) < 0)

@@ -60,7 +60,7 @@ static const WordHash HASHES[] = {
 
 static uint64_t mix_attrs(uint64_t h, const Node *n)
 {
-    const char *schema = OPS[n->op].attrs;
+    const char *schema = ir_schema(n);
     const int64_t *at = n->attr;
     AttrField f;
     while (ir_attr_next(&schema, &f)) {

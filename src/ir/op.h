@@ -25,8 +25,8 @@ typedef enum Op {
 
 typedef enum Family {
     FAM_unary, FAM_test, FAM_binary, FAM_compare, FAM_select,      /* elementwise */
-    FAM_leaf, FAM_cast, FAM_movement, FAM_reduce, FAM_dot, FAM_index, FAM_control, FAM_effect,
-    FAM_comm
+    FAM_leaf, FAM_cast, FAM_movement, FAM_reduce, FAM_dot, FAM_index, FAM_control, FAM_custom,
+    FAM_result, FAM_effect, FAM_comm
 } Family;
 static inline bool ir_family_elementwise(Family f) { return f <= FAM_select; }
 

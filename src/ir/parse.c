@@ -9,6 +9,7 @@
 #include <string.h>
 #include "ir/attr.h"
 #include "ir/control.h"
+#include "ir/custom.h"
 #include "ir/dim_table.h"
 #include "ir/mark.h"
 #include "ir/scan.h"
@@ -177,23 +178,41 @@ static bool stands_next(Parser *p, const char *before, const AttrField *f)
     return ir_scan_take(&s, "=");
 }
 
+/* One attribute, behind "{" or ",". */
+static bool read_field(Parser *p, const AttrField *f, AttrBuf *b)
+{
+    char name[32];
+    if (!ir_scan_word(&p->s, name, sizeof name, "an attribute")) return false;
+    if (strlen(name) != (size_t)f->length || memcmp(name, f->name, f->length) != 0)
+        return ir_scan_fail(&p->s, "attribute '%.*s' expected", f->length, f->name);
+    return ir_scan_need(&p->s, "=") && read_attr(p, f->kind, b);
+}
+
+/* What follows the name of a registered op: the attributes of its row. */
+static bool begin_custom(Parser *p, const AttrBuf *b, const char **schema)
+{
+    const char *name = ir_attr_text(b->word[0]);
+    AttrField f;
+    *schema = ir_custom_schema(name);
+    if (*schema) return ir_attr_next(schema, &f);
+    ir_custom_missing(p->s.cx, name);
+    return ir_scan_fail(&p->s, "no op");
+}
+
 /* "{start=[0], stop=[2]}": the attributes of the schema, in its order; those with a default may be
- * missing. */
+ * missing. The name of a registered op may be in b already. */
 static bool read_attrs(Parser *p, Op op, AttrBuf *b)
 {
     const char *schema = OPS[op].attrs, *before = "{";
     AttrField f;
+    if (b->n && !begin_custom(p, b, &schema)) return false;
     while (ir_attr_next(&schema, &f)) {
-        char name[32];
         if (f.optional && !stands_next(p, before, &f)) {
             ir_attr_put(b, f.fallback);
             continue;
         }
-        if (!ir_scan_need(&p->s, before)) return false;
-        if (!ir_scan_word(&p->s, name, sizeof name, "an attribute")) return false;
-        if (strlen(name) != (size_t)f.length || memcmp(name, f.name, f.length) != 0)
-            return ir_scan_fail(&p->s, "attribute '%.*s' expected", f.length, f.name);
-        if (!ir_scan_need(&p->s, "=") || !read_attr(p, f.kind, b)) return false;
+        if (!ir_scan_need(&p->s, before) || !read_field(p, &f, b)) return false;
+        if (op == OP_custom && b->n == 1 && !begin_custom(p, b, &schema)) return false;
         before = ",";
     }
     return *before == '{' || ir_scan_need(&p->s, "}");
@@ -249,7 +268,8 @@ static bool make_node(Parser *p, int64_t number, Op op, const Refs *in, const At
     if (same_type(n, &type)) return define(p, &p->node, number, n->id);
     Str s = {0};
     ir_type_text(n, &s);
-    ir_scan_fail(&p->s, "%s gives %s, not the type in the text", OPS[op].name, s.at ? s.at : "?");
+    ir_scan_fail(&p->s, "%s gives %s, not the type in the text", ir_custom_name(n),
+                 s.at ? s.at : "?");
     base_str_free(&s);
     return false;
 }
@@ -463,9 +483,22 @@ static bool parse_all(Parser *p)
            ir_verify(p->g) == SGL_OK;
 }
 
+static Scan scan_of(Ctx *cx, const char *text)
+{
+    return (Scan){.cx = cx, .at = text, .line_start = text, .line = 1};
+}
+
+int ir_parse_attrs(Graph *g, Op op, const char *text, AttrBuf *b)
+{
+    Parser p = {.s = scan_of(g->cx, text), .g = g};
+    bool ok = read_attrs(&p, op, b) &&
+              (ir_scan_end(&p.s) || ir_scan_fail(&p.s, "something follows the attributes"));
+    return ok ? SGL_OK : g->cx->err.code;
+}
+
 Graph *ir_parse(Ctx *cx, const char *text)
 {
-    Parser p = {.s = {.cx = cx, .at = text, .line_start = text, .line = 1}, .g = ir_graph_new(cx)};
+    Parser p = {.s = scan_of(cx, text), .g = ir_graph_new(cx)};
     if (!p.g) return NULL;
     bool ok = parse_all(&p);
     forget(&p);

@@ -154,7 +154,7 @@ int ir_print_blocks(const Graph *g, const Live *live, uint32_t *number, int *ord
     for (int i = 0; i < g->blocks.n; i++) number[i] = UINT32_MAX;
     for (int id = 0; id < g->nodes.n && g->blocks.n; id++) {
         const Node *n = g->nodes.at[id];
-        const char *schema = OPS[n->op].attrs;
+        const char *schema = ir_schema(n);
         const int64_t *at = n->attr;
         AttrField f;
         if (!live->node[id] || ir_op(n)->family != FAM_control) continue;
@@ -169,7 +169,7 @@ int ir_print_blocks(const Graph *g, const Live *live, uint32_t *number, int *ord
 
 void ir_print_attrs(const Node *n, AttrFilter keep, const uint32_t *block, Str *out)
 {
-    const char *schema = OPS[n->op].attrs, *open = " {";
+    const char *schema = ir_schema(n), *open = " {";
     const int64_t *at = n->attr;
     AttrField f;
     while (ir_attr_next(&schema, &f)) {

@@ -21,7 +21,7 @@ static int failure(const Rebuild *rb)
 
 Node *ir_node_over(Graph *g, const Node *n, Node *const *in)
 {
-    const char *schema = OPS[n->op].attrs;
+    const char *schema = ir_schema(n);
     int64_t attr[ATTR_MAX_WORDS];
     int at = 0;
     AttrField f;

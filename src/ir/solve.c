@@ -105,6 +105,9 @@ static int check_input(const Graph *g, int i, const Shape *is, const int64_t *va
     for (int d = 0; d < n->rank; d++) {
         int64_t size = ir_dim_eval(cx, n->dims[d], values);
         if (size == is->dims[d]) continue;
+        if (ir_dim_is_const(n->dims[d]))
+            return base_fail(cx, SGL_ESHAPE, "dim %d of '%s' is %lld, it must be %lld", d + 1,
+                             input_name(g, i), (long long)is->dims[d], (long long)size);
         return base_fail(cx, SGL_ESHAPE, "dim %d of '%s' is %lld, it must be %s = %lld", d + 1,
                          input_name(g, i), (long long)is->dims[d], ir_dim_name(cx, n->dims[d]).at,
                          (long long)size);

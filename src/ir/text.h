@@ -4,7 +4,7 @@
  */
 #ifndef SGL_IR_TEXT_H
 #define SGL_IR_TEXT_H
-#include "ir/graph.h"
+#include "ir/attr.h"
 
 /* The whole text, sources too; `out` is failed when there is no memory. */
 void ir_print(const Graph *g, Str *out);
@@ -15,6 +15,9 @@ void ir_print_plain(const Graph *g, Str *out);
  * are in it, or SGL_ENOMEM. */
 int ir_text_numbers(const Graph *g, int32_t *number);
 Graph *ir_parse(Ctx *cx, const char *text);            /* NULL: error with line and column */
+/* The attributes of one node, "{dims=[1]}" or, where all have their default, "". Those of a
+ * registered op follow its name, which is in b. */
+int ir_parse_attrs(Graph *g, Op op, const char *text, AttrBuf *b);
 uint64_t ir_graph_hash(const Graph *g);                /* of all that changes meaning: no sources */
 /* For people: composites folded to one line, as `g` prints in the REPL. `kernels` < 0: unknown. */
 void ir_show(const Graph *g, int kernels, Str *out);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "ir/attr.h"
 #include "ir/mark.h"
+#include "ir/result.h"
 #include "ir/verify.h"
 
 static bool id_is_position(const Graph *g, const Node *n)
@@ -166,6 +167,22 @@ static bool effects_are_chains(const Graph *g)
     return true;
 }
 
+/* Nodes of registered ops; control nodes have a node for each result. */
+static bool has_no_value(const Node *n) { return n->op == OP_custom && ir_result_count(n) > 1; }
+
+static bool results_are_read(const Graph *g)
+{
+    bool held = true;
+    for (int id = 0; id < g->nodes.n && held; id++) {
+        const Node *n = g->nodes.at[id];
+        for (int i = 0; i < n->nin && held; i++)
+            held = n->op == OP_result || !has_no_value(n->in[i]);
+    }
+    for (int i = 0; i < g->outputs.n && held; i++) held = !has_no_value(g->outputs.at[i].node);
+    for (int i = 0; i < g->assigns.n && held; i++) held = !has_no_value(g->assigns.at[i].value);
+    return held;
+}
+
 static const struct {
     bool (*holds)(const Graph *);
     const char *sentence;
@@ -180,6 +197,8 @@ static const struct {
      "each channel has one effect, an i32 of no other channel's chain"}, /* V16 */
     {ir_marks_hold, "a batch is a dim of its argument, a loss one float, a gradient of its value's "
                     "type"}, /* V17 */
+    {results_are_read,
+     "a node with several results is read by `result` alone, and is no output"}, /* V18 */
 };
 enum { GRAPH_COUNT = sizeof GRAPH_RULES / sizeof *GRAPH_RULES };
 

@@ -5,8 +5,9 @@
  * Holds: a group whose results have no elements gives no step.
  */
 #include "ir/attr.h"
-#include "ir/control.h"
+#include "ir/custom.h"
 #include "ir/dot.h"
+#include "ir/result.h"
 #include "kern/lower.h"
 
 /* ---- kernels ---- */
@@ -74,16 +75,21 @@ static int lower_loops(const Schedule *s, int group, Arena *arena, StepVec *out)
 
 /* ---- the other steps ---- */
 
-static View whole(const Schedule *s, const Node *n)
+static View contiguous(Ctx *cx, int buffer, Dtype dtype, int rank, const Dim *dims)
 {
-    View v = {.buffer = s->buffer_of[n->id], .dtype = (Dtype)n->dtype, .rank = n->rank};
+    View v = {.buffer = buffer, .dtype = dtype, .rank = rank};
     Num stride = 1;
-    for (int i = n->rank - 1; i >= 0; i--) {
-        v.extent[i] = ir_num_of(n->dims[i]);
+    for (int i = rank - 1; i >= 0; i--) {
+        v.extent[i] = ir_num_of(dims[i]);
         v.stride[i] = stride;
-        stride = ir_num_mul(n->graph->cx, stride, v.extent[i]);
+        stride = ir_num_mul(cx, stride, v.extent[i]);
     }
     return v;
+}
+
+static View whole(const Schedule *s, const Node *n)
+{
+    return contiguous(n->graph->cx, s->buffer_of[n->id], (Dtype)n->dtype, n->rank, n->dims);
 }
 
 /* Makes dims whose bit is set one with the dim behind. A dim of size 1 has no stride. */
@@ -165,19 +171,40 @@ static int lower_node(const Schedule *s, int group, Arena *arena, StepVec *out)
     return push_step(s, n, step, out);
 }
 
+/* A view for each argument of a registered op, results that nobody needs too: its function writes
+ * them all. */
+static int view_each(const Node *n, Step *step, Arena *arena)
+{
+    Shape types[SGL_OP_OUTPUTS];
+    Ctx *cx = n->graph->cx;
+    step->kind = STEP_CUSTOM;
+    step->each = base_arena_alloc(arena, (size_t)step->nargs * sizeof *step->each);
+    if (step->each == NULL) return SGL_ENOMEM;
+    int rc = ir_custom_types(n, types);
+    for (int i = 0; i < step->nargs && !rc; i++) {
+        const Node *in = i < n->nin ? n->in[i] : NULL;
+        const Shape *t = in ? NULL : &types[i - n->nin];
+        step->each[i] = in ? contiguous(cx, step->args[i], (Dtype)in->dtype, in->rank, in->dims)
+                           : contiguous(cx, step->args[i], t->dtype, t->rank, t->dims);
+    }
+    return rc;
+}
+
+/* A node with its results, or an effect. */
 static int lower_call(const Schedule *s, int group, Arena *arena, StepVec *out)
 {
-    const Node *n = s->groups.at[group].outs.at[0];
-    int nout = ir_is_control(n) ? ir_control(n).nout : 1;
+    const Node *n = ir_result_of(s->groups.at[group].outs.at[0]);
+    int nout = ir_result_count(n);
     int *args = base_arena_alloc(arena, (size_t)(n->nin + nout) * sizeof *args);
     if (args == NULL) return SGL_ENOMEM;
     for (int i = 0; i < n->nin; i++) args[i] = s->buffer_of[n->in[i]->id];
     for (int k = 0; k < nout; k++) {
-        const Node *result = ir_is_control(n) ? ir_control_find(n, k) : n;
+        const Node *result = ir_result_find(n, k);
         args[n->nin + k] = result ? s->buffer_of[result->id] : -1;
     }
     Step step = {.kind = STEP_CALL, .nargs = n->nin + nout, .args = args, .node = n};
-    return vec_push(out, step) ? 0 : SGL_ENOMEM;
+    int rc = n->op == OP_custom ? view_each(n, &step, arena) : 0;
+    return rc < 0 ? rc : vec_push(out, step) ? 0 : SGL_ENOMEM;
 }
 
 static int lower_alias(const Schedule *s, int group, Arena *arena, StepVec *out)

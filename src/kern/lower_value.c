@@ -299,6 +299,8 @@ static const LowerFn BY_FAMILY[] = {
     [FAM_dot] = NULL,
     [FAM_index] = NULL,
     [FAM_control] = NULL,
+    [FAM_custom] = NULL,
+    [FAM_result] = NULL,
     [FAM_effect] = NULL,
     [FAM_comm] = NULL,
 };

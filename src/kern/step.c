@@ -3,6 +3,7 @@
  * Holds: a buffer that a step touches is among its uses, and one that it writes is said to be
  *        written: who orders steps that run beside each other relies on nothing else.
  */
+#include "ir/custom.h"
 #include "kern/step.h"
 
 /* Where a kind of step has its buffers. */
@@ -70,6 +71,7 @@ bool kern_step_use(const Step *s, int i, StepUse *use)
 
 const char *kern_step_name(const Step *s)
 {
+    if (s->kind == STEP_CUSTOM) return ir_custom_name(s->node);
     return s->kind == STEP_KERNEL ? s->kernel->name : STEPS[s->kind].name;
 }
 

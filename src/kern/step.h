@@ -44,6 +44,7 @@ typedef struct Step {
     int nargs;
     const int *args;
     View view[3], out;        /* where the kind has views; operands contiguous but for DOT */
+    View *each;               /* CUSTOM: of each argument, though its buffer may be -1 */
     int axis, flag;
     Num bytes;                /* COPY */
     int stream, event;        /* where it runs (0: in order); RECORD, WAIT: which event */

@@ -11,8 +11,8 @@
 /* Each room adds its functions; what the watch must know of them all comes last. */
 int module_open_core(lua_State *L)
 {
-    static const luaL_Reg *const LISTS[] = {MODULE_INFO, MODULE_TABLES, MODULE_IO,
-                                            MODULE_CSV,  MODULE_KNOBS,  MODULE_DIST};
+    static const luaL_Reg *const LISTS[] = {MODULE_INFO,  MODULE_TABLES, MODULE_IO,  MODULE_CSV,
+                                            MODULE_KNOBS, MODULE_BUNDLE, MODULE_DIST};
     luaL_checkversion(L);
     lua_settop(L, 0);
     /* The module survives a cleared package.loaded: classes are made once for each Lua state. */

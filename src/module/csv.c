@@ -4,7 +4,7 @@
  * Out:   columns as tensors, cells as strings. Damaged data raises with file, line and cell.
  */
 #include <string.h>
-#include "base/file.h"
+#include "module/module.h"
 #include "io/csv.h"
 #include "tensor/tensor.h"
 
@@ -44,13 +44,15 @@ static int csv_open(lua_State *L)
     Err e = {0};
     const char *path = luaL_checkstring(L, 1);
     CsvOptions o = take_options(L);
+    FileRules rules = module_file_rules(bind_of(L));
     Opened *opened = lua_newuserdatauv(L, sizeof *opened, 1);
     memset(opened, 0, sizeof *opened);
     bind_class(L, CLASS, META, NULL, 0);
     lua_setmetatable(L, -2);
     lua_pushvalue(L, 1); /* the table borrows the name */
     lua_setiuservalue(L, -2, 1);
-    if (base_file_read_gz(path, &opened->text, &n, &e) < 0) return bind_fail(L, &e);
+    if (base_file_read_gz(path, &rules, &opened->text, &n, &e) < 0)
+        return module_file_fail(L, bind_of(L), &e);
     if (io_csv_open(opened->text, n, &o, &opened->table, &e) < 0)
         return bind_raise(L, e.code, e.hint, "%s", e.text);
     return 1;

@@ -6,15 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include "module/module.h"
-#include "base/file.h"
 #include "base/write.h"
 #include "tensor/tensor.h"
-#include "io/format.h"
+#include "io/source.h"
 #include "io/yaml.h"
 
 /* Whatever a call here holds outside Lua's heap. */
 typedef struct Loaded {
     char *bytes;
+    FileSource source;
     FileArrays arrays;
     YamlFile yaml;
 } Loaded;
@@ -23,9 +23,10 @@ static int loaded_gc(lua_State *L)
 {
     Loaded *l = lua_touserdata(L, 1);
     base_mem_free(l->bytes);
+    io_source_close(&l->source);
     io_format_free(&l->arrays);
     io_yaml_free(&l->yaml);
-    memset(l, 0, sizeof *l);
+    *l = (Loaded){.source.fd = -1};
     return 0;
 }
 
@@ -33,7 +34,7 @@ static Loaded *loaded_new(lua_State *L)
 {
     static const luaL_Reg META[] = {{"__gc", loaded_gc}, {"__close", loaded_gc}, {NULL, NULL}};
     Loaded *l = lua_newuserdatauv(L, sizeof *l, 0);
-    memset(l, 0, sizeof *l);
+    *l = (Loaded){.source.fd = -1};
     bind_class(L, "sgl.loaded", META, NULL, 0);
     lua_setmetatable(L, -2);
     lua_toclose(L, -1);
@@ -45,14 +46,29 @@ static int raise_err(lua_State *L, const Err *e)
     return bind_raise(L, e->code, e->hint, "%s", e->text);
 }
 
+FileRules module_file_rules(Host *h)
+{
+    return (FileRules){&h->cx->asked, h->cx->knobs.value[KNOB_unpack_limit]};
+}
+
+int module_file_fail(lua_State *L, Host *h, const Err *e)
+{
+    if (e->code == SGL_EFILE) return bind_fail(L, e);
+    if (e->code == SGL_EINTR) bind_interrupt_taken(L, h);
+    bool whole = *e->hint || e->code != SGL_EFORMAT;
+    return bind_raise(L, e->code, whole ? e->hint : "the file is not whole", "%s", e->text);
+}
+
 /* core.read(path) -> string, unpacked if it is gzip */
 static int read_file(lua_State *L)
 {
+    Host *h = bind_of(L);
     const char *path = luaL_checkstring(L, 1);
+    const FileRules rules = module_file_rules(h);
     Loaded *l = loaded_new(L);
     size_t n;
     Err e = {0};
-    if (base_file_read_gz(path, &l->bytes, &n, &e) < 0) return bind_fail(L, &e);
+    if (base_file_read_gz(path, &rules, &l->bytes, &n, &e) < 0) return module_file_fail(L, h, &e);
     lua_pushlstring(L, l->bytes, n);
     return 1;
 }
@@ -79,7 +95,7 @@ static int write_file(lua_State *L)
 }
 
 /* { name, tensor }, or { name, false, dtype } of a dtype that there is not here */
-static void push_array(lua_State *L, Host *h, const FileArray *a)
+static int push_array(lua_State *L, Host *h, const FileSource *s, const FileArray *a, Err *e)
 {
     lua_createtable(L, 3, 0);
     lua_pushstring(L, a->name);
@@ -89,10 +105,11 @@ static void push_array(lua_State *L, Host *h, const FileArray *a)
         lua_rawseti(L, -2, 2);
         lua_pushstring(L, a->foreign);
         lua_rawseti(L, -2, 3);
-        return;
+        return SGL_OK;
     }
-    io_format_read(a, dev_storage_edit(tensor_make(L, h, a->dtype, a->rank, a->dims)->storage));
+    void *to = dev_storage_edit(tensor_make(L, h, a->dtype, a->rank, a->dims)->storage);
     lua_rawseti(L, -2, 2);
+    return io_source_read(s, a, to, e);
 }
 
 /* The format called so at `arg`, or that of the path. */
@@ -104,6 +121,26 @@ static const Format *check_format(lua_State *L, int arg, const char *path)
     return f;
 }
 
+/* Pushes the list of arrays whose names begin with the prefix, and the metadata. */
+static int push_arrays(lua_State *L, Host *h, const Loaded *l, const char *prefix)
+{
+    int n = 0;
+    Err e = {0};
+    lua_newtable(L);
+    for (int i = 0; i < l->arrays.arrays.n; i++) {
+        const FileArray *a = &l->arrays.arrays.at[i];
+        if (strncmp(a->name, prefix, strlen(prefix)) != 0) continue;
+        if (push_array(L, h, &l->source, a, &e) < 0) return module_file_fail(L, h, &e);
+        lua_rawseti(L, -2, ++n);
+    }
+    lua_newtable(L);
+    for (int i = 0; i < l->arrays.pairs.n; i++) {
+        lua_pushstring(L, l->arrays.pairs.at[i].value);
+        lua_setfield(L, -2, l->arrays.pairs.at[i].key);
+    }
+    return 2;
+}
+
 /* core.load(text, path, format or nil) -> list of { name, tensor }, metadata */
 static int load_arrays(lua_State *L)
 {
@@ -113,18 +150,23 @@ static int load_arrays(lua_State *L)
     const char *bytes = luaL_checklstring(L, 1, &n), *path = luaL_checkstring(L, 2);
     const Format *format = check_format(L, 3, path);
     Loaded *l = loaded_new(L);
-    if (format->load(bytes, n, path, &l->arrays, &e) < 0) return raise_err(L, &e);
-    lua_createtable(L, l->arrays.arrays.n, 0);
-    for (int i = 0; i < l->arrays.arrays.n; i++) {
-        push_array(L, h, &l->arrays.arrays.at[i]);
-        lua_rawseti(L, -2, i + 1);
-    }
-    lua_newtable(L);
-    for (int i = 0; i < l->arrays.pairs.n; i++) {
-        lua_pushstring(L, l->arrays.pairs.at[i].value);
-        lua_setfield(L, -2, l->arrays.pairs.at[i].key);
-    }
-    return 2;
+    io_source_of(&l->source, path, bytes, n);
+    if (io_source_describe(&l->source, format, &l->arrays, &e) < 0) return raise_err(L, &e);
+    return push_arrays(L, h, l, "");
+}
+
+/* core.open(path, format or nil, prefix or nil) -> the same, of a file; or nil, message, code */
+static int open_arrays(lua_State *L)
+{
+    Host *h = bind_of(L);
+    Err e = {0};
+    const char *path = luaL_checkstring(L, 1), *prefix = luaL_optstring(L, 3, "");
+    const Format *format = check_format(L, 2, path);
+    Loaded *l = loaded_new(L);
+    if (io_source_open(&l->source, path, module_file_rules(h), &e) < 0)
+        return module_file_fail(L, h, &e);
+    if (io_source_describe(&l->source, format, &l->arrays, &e) < 0) return raise_err(L, &e);
+    return push_arrays(L, h, l, prefix);
 }
 
 /* The list of {name, tensor} at 1, values computed; the data is borrowed from the tensors. */
@@ -171,7 +213,20 @@ static FilePair *check_pairs(lua_State *L, int *n)
     return pairs;
 }
 
-/* core.save(list of {name, tensor}, metadata, path) -> string */
+/* Everything is there, so that nothing of Lua is called while the file is written. */
+static int write_arrays(const Format *f, const char *path, const FileArray *arrays, int n,
+                        const FilePair *pairs, int npairs, Err *e)
+{
+    FileWrite to;
+    int status = base_write_begin(&to, path, e);
+    if (status < 0) return status;
+    status = f->save(arrays, n, pairs, npairs, &to, e);
+    if (status == SGL_OK) return base_write_end(&to, e);
+    base_write_drop(&to);
+    return status;
+}
+
+/* core.save(list of {name, tensor}, metadata, path) -> true; or nil, message, code */
 static int save_arrays(lua_State *L)
 {
     Host *h = bind_of(L);
@@ -184,11 +239,11 @@ static int save_arrays(lua_State *L)
                    "save: %s: files of this kind are only read", path);
     FileArray *arrays = check_named(L, h, n);
     FilePair *pairs = check_pairs(L, &npairs);
-    Loaded *l = loaded_new(L);
-    size_t size;
     Err e = {0};
-    if (format->save(arrays, n, pairs, npairs, &l->bytes, &size, &e) < 0) return raise_err(L, &e);
-    lua_pushlstring(L, l->bytes, size);
+    int status = write_arrays(format, path, arrays, n, pairs, npairs, &e);
+    if (status < 0 && status != SGL_EFILE) return raise_err(L, &e);
+    if (status < 0) return bind_fail(L, &e);
+    lua_pushboolean(L, 1);
     return 1;
 }
 
@@ -240,6 +295,7 @@ static int read_yaml(lua_State *L)
 }
 
 const luaL_Reg MODULE_IO[] = {
-    {"read", read_file},   {"there", file_there}, {"write", write_file}, {"load", load_arrays},
-    {"save", save_arrays}, {"formats", formats},  {"yaml", read_yaml},   {NULL, NULL},
+    {"read", read_file},   {"there", file_there}, {"write", write_file},
+    {"load", load_arrays}, {"open", open_arrays}, {"save", save_arrays},
+    {"formats", formats},  {"yaml", read_yaml},   {NULL, NULL},
 };

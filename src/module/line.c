@@ -3,16 +3,19 @@
  * libedit is loaded when first needed, so that the program starts without it; then, or without a
  * terminal, lines are read plainly.
  * Holds: Ctrl-C at the prompt drops the line, never the program. LC_CTYPE alone is taken from the
- *        environment: a decimal comma of LC_NUMERIC would break Lua's numbers.
+ *        environment: a decimal comma of LC_NUMERIC would break Lua's numbers. The history file is
+ *        replaced as a whole, after each line; one that cannot be read is left alone.
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <locale.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "module/module.h"
 
@@ -30,6 +33,7 @@ static struct Editor {
     const char **break_characters;
 } editor;
 
+static char *history;         /* the real name of its file; NULL: nothing is kept */
 static lua_State *completing; /* whose function at COMPLETE gives the candidates */
 static const char COMPLETE;
 static sigjmp_buf dropped;
@@ -155,6 +159,7 @@ static int plain_line(lua_State *L, const char *prompt)
 static int line_read(lua_State *L)
 {
     const char *prompt = luaL_checkstring(L, 1);
+    bind_interrupt_ready();
     if (!editor.readline) return plain_line(L, prompt);
     bool cleared = false;
     int top = lua_gettop(L);
@@ -172,6 +177,29 @@ static int line_read(lua_State *L)
     return 1;
 }
 
+/* Reads the file of that name, behind links, and keeps the name if what is written there later
+ * holds what was there before. */
+static void open_history(const char *path)
+{
+    struct stat st;
+    char *real = realpath(path, NULL);
+    bool there = real && stat(real, &st) == 0 && st.st_size > 0;
+    bool read = !there || editor.read_history(real) == 0;
+    if (!real) real = strdup(path);
+    free(history);
+    history = read ? real : NULL;
+    if (!read) free(real);
+}
+
+/* Into a file beside it, which then takes its name: whoever is killed meanwhile loses nothing. */
+static void save_history(void)
+{
+    char part[PATH_MAX];
+    int n = history ? snprintf(part, sizeof part, "%s.%ld", history, (long)getpid()) : 0;
+    if (n <= 0 || n >= (int)sizeof part) return;
+    if (editor.write_history(part) != 0 || rename(part, history) != 0) unlink(part);
+}
+
 /* line.open(history, complete) -> is there an editor? */
 static int line_open(lua_State *L)
 {
@@ -186,7 +214,7 @@ static int line_open(lua_State *L)
         memcpy(editor.completion, &function, sizeof function);
         *editor.break_characters = " \t\n\"'`@$><=;|&{(+-*/%^#~,)}]";
         editor.stifle_history(HISTORY_LINES);
-        if (lua_isstring(L, 1)) editor.read_history(lua_tostring(L, 1));
+        if (lua_isstring(L, 1)) open_history(lua_tostring(L, 1));
     }
     lua_pushboolean(L, there);
     return 1;
@@ -195,20 +223,18 @@ static int line_open(lua_State *L)
 /* line.remember(line) */
 static int line_remember(lua_State *L)
 {
-    if (editor.readline) editor.add_history(luaL_checkstring(L, 1));
-    return 0;
-}
-
-/* line.save(history) */
-static int line_save(lua_State *L)
-{
-    if (editor.readline) editor.write_history(luaL_checkstring(L, 1));
+    const char *text = luaL_checkstring(L, 1);
+    if (!editor.readline) return 0;
+    editor.add_history(text);
+    save_history();
     return 0;
 }
 
 static const luaL_Reg LINE[] = {
-    {"open", line_open}, {"read", line_read}, {"remember", line_remember},
-    {"save", line_save}, {NULL, NULL},
+    {"open", line_open},
+    {"read", line_read},
+    {"remember", line_remember},
+    {NULL, NULL},
 };
 
 int module_open_line(lua_State *L)

@@ -2,6 +2,7 @@
  */
 #ifndef SGL_MODULE_MODULE_H
 #define SGL_MODULE_MODULE_H
+#include "base/file.h"
 #include "bind/host.h"
 
 /* loader.c: the embedded modules, which no file shadows. */
@@ -9,7 +10,13 @@ void module_preload(lua_State *L);
 int module_open_core(lua_State *L); /* core.c: the module sgl.core */
 int module_open_line(lua_State *L); /* line.c: sgl.line, which reads lines for the REPL */
 
+/* io.c: what ends the reading of a file: Ctrl-C, and the settings. */
+FileRules module_file_rules(Host *h);
+/* io.c: a file that cannot be opened or read pushes nil, message, code, and 3 is returned; what is
+ * damaged, too large or interrupted raises. */
+int module_file_fail(lua_State *L, Host *h, const Err *e);
+
 /* What a file adds to sgl.core. */
 extern const luaL_Reg MODULE_INFO[], MODULE_TABLES[], MODULE_IO[], MODULE_CSV[], MODULE_KNOBS[],
-    MODULE_DIST[];
+    MODULE_BUNDLE[], MODULE_DIST[];
 #endif

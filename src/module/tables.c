@@ -16,7 +16,8 @@ static const char *const FAMILIES[] = {
     [FAM_compare] = "compare", [FAM_select] = "select",     [FAM_leaf] = "leaf",
     [FAM_cast] = "cast",       [FAM_movement] = "movement", [FAM_reduce] = "reduce",
     [FAM_dot] = "dot",         [FAM_index] = "index",       [FAM_control] = "control",
-    [FAM_effect] = "effect",   [FAM_comm] = "comm",
+    [FAM_custom] = "custom",   [FAM_result] = "result",     [FAM_effect] = "effect",
+    [FAM_comm] = "comm",
 };
 
 static const char *const DOMAINS[] = {

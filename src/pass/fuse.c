@@ -8,8 +8,8 @@
  * The rules are the table FUSE_RULES, the cost model is fuse_cost.c. Nodes are placed from the
  * last to the first, see fuse.h.
  */
-#include "ir/control.h"
 #include "ir/expr.h"
+#include "ir/result.h"
 #include "pass/fuse.h"
 
 /* ---- ways to place a node ---- */
@@ -18,11 +18,12 @@
 static int place_step(Fuse *f, Node *n, GroupKind kind)
 {
     int group = pass_fuse_new(f, kind), rc = group < 0 ? group : 1;
+    const Node *by = ir_result_of(n);
     if (rc == 1 && !vec_push(&f->groups.at[group].nodes, n)) rc = SGL_ENOMEM;
-    for (int i = 0; i < n->nin && rc == 1; i++) {
-        StridedView view = {.base = n->in[i]};
+    for (int i = 0; i < by->nin && rc == 1; i++) {
+        StridedView view = {.base = by->in[i]};
         if (kind == GROUP_DOT || kind == GROUP_INDEX)
-            rc = pass_index_view(f->sizes, n->in[i], pass_view_form(n, i), &f->arena, &view);
+            rc = pass_index_view(f->sizes, by->in[i], pass_view_form(n, i), &f->arena, &view);
         if (rc == 1) rc = pass_fuse_need(f, view.base, group);
     }
     return rc == 1 ? pass_fuse_store(f, n, group, NULL) : rc;
@@ -32,13 +33,14 @@ static int place_dot(Fuse *f, Node *n) { return place_step(f, n, GROUP_DOT); }
 
 static int place_index(Fuse *f, Node *n) { return place_step(f, n, GROUP_INDEX); }
 
-/* A control node is one step with its results, whose inputs are the same. */
+/* The results of a node are one step, whose inputs are the node's. */
 static int place_call(Fuse *f, Node *n)
 {
-    int nout = ir_is_control(n) ? ir_control(n).nout : 0;
+    const Node *by = ir_result_of(n);
+    int nout = ir_has_results(by) ? ir_result_count(by) : 0;
     int group = -1, rc = 1;
     for (int k = 0; k < nout && group < 0; k++) {
-        const Node *result = ir_control_find(n, k);
+        const Node *result = ir_result_find(by, k);
         if (result) group = f->of[result->id].group;
     }
     if (group < 0) return place_step(f, n, GROUP_CALL);
@@ -217,7 +219,9 @@ static const FuseRule FUSE_RULES[] = {
      "the product has its own loops; it reads strided views, so permutes cost nothing"},
     {"F11", -1, FAM_control, place_call, "runs blocks, which are programs of their own"},
     {"F12", -1, FAM_effect, place_call, "leaves the program"},
-    {"F13", -1, FAM_comm, place_call, "meets other ranks"},
+    {"F13", -1, FAM_custom, place_call, "is done by a function of its own, from memory to memory"},
+    {"F14", -1, FAM_result, place_call, "comes with the other results of its node"},
+    {"F15", -1, FAM_comm, place_call, "meets other ranks"},
     {"F6", -1, FAM_reduce, place_reduction,
      "joins the kernel of its reader when both walk the same rows, else starts one"},
     {"F7", -1, FAM_movement, place_free,

@@ -33,7 +33,8 @@ static bool is_buffer(const Node *n)
     Family family = ir_op(n)->family;
     return n->op == OP_input || n->op == OP_concat || n->op == OP_fold || family == FAM_reduce ||
            family == FAM_dot || family == FAM_index || family == FAM_control ||
-           family == FAM_effect || family == FAM_comm;
+           family == FAM_custom || family == FAM_result || family == FAM_effect ||
+           family == FAM_comm;
 }
 
 /* Constants and loads are neutral; reductions too long for a tile, or over columns, are not. */

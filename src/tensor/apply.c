@@ -64,7 +64,8 @@ static Node *build(Graph *g, Op op, int n, Node *const *in, AttrBuf *b)
 static Op check_op(lua_State *L, int arg)
 {
     Op op = bind_check_op(L, arg);
-    if (OPS[op].family == FAM_leaf)
+    Family family = OPS[op].family;
+    if (family == FAM_leaf || (family >= FAM_control && family <= FAM_effect))
         bind_raise(L, SGL_EARG, NULL, "%s makes no tensor from tensors", OPS[op].name);
     return op;
 }

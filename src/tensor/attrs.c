@@ -13,6 +13,7 @@
 typedef struct Reader {
     lua_State *L;
     Op op;
+    const char *name, *schema; /* of the op, or of a registered one */
     int table;
     const Shape *x;
     AttrBuf *out;
@@ -21,7 +22,7 @@ typedef struct Reader {
 
 static const char *what(const Reader *r, const AttrField *f)
 {
-    return lua_pushfstring(r->L, "%s: attribute '%s'", OPS[r->op].name,
+    return lua_pushfstring(r->L, "%s: attribute '%s'", r->name,
                            lua_pushlstring(r->L, f->name, f->length));
 }
 
@@ -82,7 +83,7 @@ static int64_t read_axis(Reader *r, const AttrField *f, int at, int item)
             bind_raise(r->L, SGL_EARG, NULL, "%s must be an axis, got %s", what(r, f),
                        bind_kind(r->L, at));
     }
-    return bind_check_axis(r->L, OPS[r->op].name, axis, r->x);
+    return bind_check_axis(r->L, r->name, axis, r->x);
 }
 
 static int64_t read_dim(Reader *r, const AttrField *f, int at, int item)
@@ -98,8 +99,11 @@ static int64_t read_dim(Reader *r, const AttrField *f, int at, int item)
 
 static int64_t read_text(Reader *r, const AttrField *f, int at, int item)
 {
+    (void)item;
+    if (lua_type(r->L, at) != LUA_TSTRING)
+        bind_raise(r->L, SGL_EARG, NULL, "%s must be a string, got %s", what(r, f),
+                   bind_kind(r->L, at));
     Host *h = bind_of(r->L);
-    if (item || lua_type(r->L, at) != LUA_TSTRING) missing(r, f);
     int64_t word = ir_attr_text_word(h->cx, lua_tostring(r->L, at));
     if (!word) bind_throw(r->L, h);
     return word;
@@ -141,7 +145,7 @@ static void refuse_twice(const Reader *r, const int64_t *axes, int n)
     for (int i = 0; i < n; i++)
         for (int j = 0; j < i; j++)
             if (axes[j] == axes[i])
-                bind_raise(r->L, SGL_EARG, NULL, "%s: axis %I is given twice", OPS[r->op].name,
+                bind_raise(r->L, SGL_EARG, NULL, "%s: axis %I is given twice", r->name,
                            (lua_Integer)axes[i] + 1);
 }
 
@@ -166,6 +170,8 @@ static void put_absent(Reader *r, const AttrField *f)
     int n = absent == ABSENT_ALL ? r->x->rank : r->length;
     if (f->optional) {
         ir_attr_put(r->out, f->fallback);
+    } else if (r->op == OP_custom) {
+        missing(r, f);
     } else if (absent == ABSENT_ZERO) {
         ir_attr_put(r->out, 0);
     } else if (absent == ABSENT_ERROR) {
@@ -181,33 +187,48 @@ static void check_names(const Reader *r)
 {
     lua_State *L = r->L;
     for (lua_pushnil(L); lua_next(L, r->table); lua_pop(L, 1)) {
-        const char *schema = OPS[r->op].attrs;
+        const char *schema = r->schema;
         const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
         bool known = false;
         for (AttrField f; !known && ir_attr_next(&schema, &f);)
             known = strlen(name) == (size_t)f.length && !memcmp(name, f.name, f.length);
         if (!known)
-            bind_raise(L, SGL_EARG, NULL, "%s: unknown attribute '%s' (schema: %s)",
-                       OPS[r->op].name, name, OPS[r->op].attrs);
+            bind_raise(L, SGL_EARG, NULL, "%s: unknown attribute '%s' (schema: %s)", r->name, name,
+                       r->schema);
     }
 }
 
-/* Field by field as the op's schema has them, so the words come out in its order. */
-void tensor_attrs_read(lua_State *L, Op op, int table, const Shape *x, AttrBuf *out)
+/* Field by field as the schema has them, so the words come out in its order. */
+static void read_fields(Reader r)
 {
-    const char *schema = OPS[op].attrs;
-    Reader r = {L, op, table, x, out, 0};
-    *out = (AttrBuf){0};
+    lua_State *L = r.L;
+    const char *schema = r.schema;
     check_names(&r);
     for (AttrField f; ir_attr_next(&schema, &f);) {
         int top = lua_gettop(L);
         lua_pushlstring(L, f.name, f.length);
-        lua_rawget(L, table);
+        lua_rawget(L, r.table);
         if (lua_isnil(L, top + 1)) put_absent(&r, &f);
         else if (f.kind->list) read_list(&r, &f, top + 1);
-        else ir_attr_put(out, ITEMS[f.kind->item].read(&r, &f, top + 1, 0));
+        else ir_attr_put(r.out, ITEMS[f.kind->item].read(&r, &f, top + 1, 0));
         lua_settop(L, top);
     }
+}
+
+void tensor_attrs_read(lua_State *L, Op op, int table, const Shape *x, AttrBuf *out)
+{
+    *out = (AttrBuf){0};
+    read_fields((Reader){L, op, OPS[op].name, OPS[op].attrs, table, x, out, 0});
+}
+
+void tensor_attrs_custom(lua_State *L, const sgl_op *op, int table, const Shape *x, AttrBuf *out)
+{
+    Host *h = bind_of(L);
+    int64_t name = ir_attr_text_word(h->cx, op->name);
+    if (!name) bind_throw(L, h);
+    *out = (AttrBuf){0};
+    ir_attr_put(out, name);
+    read_fields((Reader){L, OP_custom, op->name, op->attrs ? op->attrs : "", table, x, out, 0});
 }
 
 /* The value of the attribute at `at`. */
@@ -228,7 +249,7 @@ static void push_value(lua_State *L, const AttrField *f, const int64_t *at)
 /* The way back: a table that tensor_attrs_read would read the same from. */
 void tensor_attrs_push(lua_State *L, const Node *n)
 {
-    const char *schema = ir_op(n)->attrs;
+    const char *schema = ir_schema(n);
     const int64_t *at = n->attr, *end = n->attr + n->nattr;
     lua_newtable(L);
     for (AttrField f; ir_attr_next(&schema, &f);) {

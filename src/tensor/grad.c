@@ -14,28 +14,45 @@ static bool is_reached(const Node *dx)
     return !ir_const_value(dx, &value) || value != 0;
 }
 
-/* Gradients by wrt, and by past[i] (NULL: none) what tensor i was before it became a leaf: a loss
- * recorded before then reads that. wrt has room for n more. Each is a node of its own, which only
- * the script reads: a gradient by a gradient goes back through no other. `told`: the graph's text
- * says which they are. reached[i]: is it more than a constant 0? */
-static int gradients(Graph *g, Node *loss, int n, Node **wrt, Node *const *past, Node **dx,
-                     bool *reached, bool told)
+/* What a tensor was before: its gradient is a part of that of wrt[of], or that itself where
+ * something that might have assigned the tensor did not. */
+typedef struct Before {
+    int of;
+    Node *set; /* bool[]; NULL: a part */
+} Before;
+
+typedef struct Wrt {
+    int n, all; /* the tensors; with what they were before */
+    Node **at, **dx;
+    Before *before; /* of those from n on */
+    bool *reached;  /* by tensor: is its gradient more than a constant 0? */
+} Wrt;
+
+/* The gradient of wrt[of] with that of what it was before. */
+static Node *with_before(const Wrt *w, int k)
 {
-    int m = n;
-    for (int i = 0; i < n; i++)
-        if (past[i]) wrt[m++] = past[i];
-    int status = ir_grad(g, loss, m, wrt, dx);
+    const Before *b = &w->before[k - w->n];
+    if (!b->set) return ir_add(w->dx[b->of], w->dx[k]);
+    return ir_where(b->set, w->dx[b->of], w->dx[k]);
+}
+
+/* Each gradient is a node of its own, which only the script reads: a gradient by a gradient goes
+ * back through no other. `told`: the graph's text says which they are. */
+static int gradients(Graph *g, Node *loss, Wrt *w, bool told)
+{
+    int status = ir_grad(g, loss, w->all, w->at, w->dx);
     if (status == SGL_OK && told) status = ir_mark_loss(g, loss);
-    for (int i = 0, k = n; i < n && status == SGL_OK; i++) {
-        reached[i] = is_reached(dx[i]) || (past[i] && is_reached(dx[k]));
-        if (!past[i]) continue;
-        dx[i] = ir_add(dx[i], dx[k++]);
-        if (!dx[i]) status = g->cx->err.code;
+    for (int i = 0; i < w->all && status == SGL_OK; i++) w->reached[i] = is_reached(w->dx[i]);
+    for (int k = w->all - 1; k >= w->n && status == SGL_OK; k--) {
+        int of = w->before[k - w->n].of;
+        w->reached[of] |= w->reached[k];
+        w->dx[of] = with_before(w, k);
+        if (!w->dx[of]) status = g->cx->err.code;
     }
-    for (int i = 0; i < n && status == SGL_OK; i++) {
-        dx[i] = ir_reshape(dx[i], dx[i]->rank, dx[i]->dims);
-        if (!dx[i]) status = g->cx->err.code;
-        else if (told) status = ir_mark_grad(g, dx[i], wrt[i]);
+    for (int i = 0; i < w->n && status == SGL_OK; i++) {
+        w->dx[i] = ir_reshape(w->dx[i], w->dx[i]->rank, w->dx[i]->dims);
+        if (!w->dx[i]) status = g->cx->err.code;
+        else if (told) status = ir_mark_grad(g, w->dx[i], w->at[i]);
     }
     return status;
 }
@@ -59,6 +76,50 @@ static void push_missed(lua_State *L, int n, const bool *reached)
     }
 }
 
+/* How many things the tensor that is n in the recorder was before. */
+static int count_before(const Recorder *home, const Node *n)
+{
+    int count = 0;
+    Node *set;
+    while ((n = home->ops->grad_before(home, n, &set))) count++;
+    return count;
+}
+
+/* The nodes of the tensors in the list at 2, and what those were before; pushes scratch. A loss
+ * that was recorded before a tensor became a leaf reads what it was then. */
+static Wrt wrt_new(lua_State *L, Recorder *home)
+{
+    Wrt w = {.n = (int)lua_rawlen(L, 2)};
+    int most = w.n;
+    Node **now = bind_scratch(L, w.n, sizeof *now), *set;
+    for (int i = 0; i < w.n; i++) {
+        lua_rawgeti(L, 2, i + 1);
+        now[i] = node_at(L, home, lua_gettop(L));
+        most += 1 + count_before(home, now[i]);
+        lua_pop(L, 1);
+    }
+    w.at = bind_scratch(L, most, sizeof *w.at);
+    w.dx = bind_scratch(L, most, sizeof *w.dx);
+    w.before = bind_scratch(L, most, sizeof *w.before);
+    w.reached = bind_scratch(L, most, sizeof *w.reached);
+    w.all = w.n;
+    for (int i = 0; i < w.n; i++) {
+        lua_rawgeti(L, 2, i + 1);
+        Node *before = tensor_trace_past(home->trace, tensor_at(L, home->host, -1));
+        lua_pop(L, 1);
+        w.at[i] = now[i];
+        if (before) {
+            w.before[w.all - w.n] = (Before){i, NULL};
+            w.at[w.all++] = before;
+        }
+        for (int of = i; (before = home->ops->grad_before(home, w.at[of], &set)); of = w.all - 1) {
+            w.before[w.all - w.n] = (Before){of, set};
+            w.at[w.all++] = before;
+        }
+    }
+    return w;
+}
+
 /* core.grad(loss, list) -> list, numbers of those that the loss does not reach */
 static int grad(lua_State *L)
 {
@@ -66,9 +127,6 @@ static int grad(lua_State *L)
     lua_settop(L, 2);
     tensor_check(L, h, 1, "grad");
     int n = bind_check_list(L, 2, "grad: the tensors");
-    Node **wrt = bind_scratch(L, 2 * n, sizeof *wrt), **dx = bind_scratch(L, 2 * n, sizeof *dx);
-    Node **past = bind_scratch(L, n, sizeof *past);
-    bool *reached = bind_scratch(L, n, sizeof *reached);
     lua_createtable(L, n, 0);
     int list = lua_gettop(L);
     for (int i = 0; i < n; i++) {
@@ -80,21 +138,16 @@ static int grad(lua_State *L)
     home->trace->graph->src = tr->graph->src;
     tr = home->trace;
     Node *loss = node_at(L, home, 1);
-    for (int i = 0; i < n; i++) {
-        lua_rawgeti(L, 2, i + 1);
-        wrt[i] = node_at(L, home, lua_gettop(L));
-        past[i] = tensor_trace_past(tr, tensor_at(L, h, -1));
-        lua_pop(L, 1);
-    }
-    home->ops->grad_check(L, home, loss, n, wrt);
-    if (gradients(tr->graph, loss, n, wrt, past, dx, reached, tensor_recording(h)) < 0)
-        return bind_throw(L, h);
+    Wrt wrt = wrt_new(L, home);
+    home->ops->grad_check(L, home, loss, wrt.all, wrt.at);
+    if (gradients(tr->graph, loss, &wrt, tensor_recording(h)) < 0) return bind_throw(L, h);
     for (int i = 0; i < n; i++) {
         lua_rawgeti(L, list, i + 1);
-        tensor_bind(tensor_at(L, h, -1), tr, dx[i]);
+        tensor_bind(tensor_at(L, h, -1), tr, wrt.dx[i]);
         lua_pop(L, 1);
     }
-    push_missed(L, n, reached);
+    lua_pushvalue(L, list);
+    push_missed(L, n, wrt.reached);
     return 2;
 }
 

@@ -37,7 +37,7 @@ static void check_cut(lua_State *L, Host *h, const Node *loss, int n, Node *cons
     bool old = false;
     uint64_t last_cut = room_of(h)->last_cut;
     if (!last_cut) return;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0, count = (int)lua_rawlen(L, 2); i < count; i++) {
         lua_rawgeti(L, 2, i + 1);
         old |= tensor_at(L, h, -1)->id < last_cut;
         lua_pop(L, 1);

@@ -60,18 +60,24 @@ typedef struct Candidate {
     const Node *node;
 } Candidate;
 
-/* All that may be a source. A value that the step did not compute is one as what it was before.
+/* All that may be a source. A value that the step did not compute is one as what it was before; an
+ * input that gets another value or stays what it is does not come out of itself.
  * Arguments come after what was there before them: in the order of ids, mostly. */
-static int candidates(const Flow *f, const Graph *g, Node *const *assigned, Candidate *list)
+static int candidates(const Flow *f, const Graph *g, Node *const *assigned, const bool *may_stay,
+                      Candidate *list)
 {
     static const InputKind ORDER[] = {INPUT_STATE, INPUT_ARG};
     static const SourceKind KINDS[] = {STATE, ARGUMENT};
     int n = 0;
     for (int k = 0; k < 2; k++)
-        for (int i = 0; i < g->inputs.n; i++)
+        for (int i = 0, o = 0; i < g->inputs.n; i++) {
+            bool owner = o < f->owner.n && f->owner.at[o] == i;
+            SourceKind kind = assigned[i] && !may_stay[i] ? REPLACED : KINDS[k];
+            int own = owner && may_stay[i] ? f->results + o : -1;
+            o += owner;
             if (g->inputs.at[i].kind == ORDER[k])
-                list[n++] =
-                    (Candidate){{assigned[i] ? REPLACED : KINDS[k], i}, -1, g->inputs.at[i].node};
+                list[n++] = (Candidate){{kind, i}, own, g->inputs.at[i].node};
+        }
     for (int k = 0; k < f->owner.n; k++) {
         int i = f->owner.at[k];
         list[n++] = (Candidate){{ASSIGNED, i}, f->results + k, assigned[i]};
@@ -103,14 +109,14 @@ static bool keep_sources(Flow *f, int n, const Candidate *list, const uint64_t *
 }
 
 /* 64 results at a time. A source that is a result itself does not count as coming out of itself. */
-static bool find_sources(Flow *f, const Graph *g, Node *const *assigned)
+static bool find_sources(Flow *f, const Graph *g, Node *const *assigned, const bool *may_stay)
 {
     size_t most = 2 * (size_t)g->inputs.n + (size_t)f->results;
     uint64_t *mask = base_mem_zero((size_t)g->nodes.n + 1, sizeof *mask);
     Candidate *list = base_mem_zero(most + 1, sizeof *list);
     uint64_t *reach = base_mem_zero((most + 1) * (size_t)f->words, sizeof *reach);
     bool ok = mask && list && reach;
-    int n = ok ? candidates(f, g, assigned, list) : 0;
+    int n = ok ? candidates(f, g, assigned, may_stay, list) : 0;
     for (int w = 0; w < f->words && ok; w++) {
         spread(f, g, assigned, w, mask);
         for (int c = 0; c < n; c++) {
@@ -128,7 +134,7 @@ static bool find_sources(Flow *f, const Graph *g, Node *const *assigned)
 }
 
 /* Results are the outputs that become tensors, then the tensors that get another value. */
-Flow *tensor_flow_new(const Graph *g, int results, Node *const *assigned)
+Flow *tensor_flow_new(const Graph *g, int results, Node *const *assigned, const bool *may_stay)
 {
     Flow *f = base_mem_zero(1, sizeof *f);
     if (!f) return NULL;
@@ -140,7 +146,7 @@ Flow *tensor_flow_new(const Graph *g, int results, Node *const *assigned)
         }
     f->words = (results + f->owner.n + 63) / 64;
     f->any = base_mem_zero((size_t)f->words + 1, sizeof *f->any);
-    if (f->any && find_sources(f, g, assigned)) return f;
+    if (f->any && find_sources(f, g, assigned, may_stay)) return f;
     tensor_flow_free(f);
     return NULL;
 }
@@ -270,7 +276,8 @@ int tensor_flow_begin(Host *h, Flow *f, Tensor *const *tensor, Origin **out)
 
 /* Results and updated tensors have new ids only now. All that some source reaches share the
  * origin. */
-void tensor_flow_end(const Flow *f, Origin *o, Tensor *const *tensor, Tensor *const *result)
+void tensor_flow_end(const Flow *f, Origin *o, Tensor *const *tensor, const bool *kept,
+                     Tensor *const *result)
 {
     for (int s = 0; o && s < f->sources.n; s++) {
         Source from = f->sources.at[s];
@@ -282,8 +289,9 @@ void tensor_flow_end(const Flow *f, Origin *o, Tensor *const *tensor, Tensor *co
         uint64_t any = f->any[w];
         for (int k = w * 64; any; k++, any >>= 1) {
             if (!(any & 1)) continue;
-            Tensor *t = k < f->results ? result[k] : tensor[f->owner.at[k - f->results]];
-            if (!t) continue;
+            int owner = k < f->results ? -1 : f->owner.at[k - f->results];
+            Tensor *t = owner < 0 ? result[k] : tensor[owner];
+            if (!t || (owner >= 0 && kept[owner])) continue;
             t->origin = tensor_origin_ref(o);
             t->result = k;
         }

@@ -147,8 +147,13 @@ static int graph_inputs(lua_State *L)
 {
     const Graph *g = check_graph(L);
     lua_createtable(L, g->inputs.n, 0);
-    for (int i = 0; i < g->inputs.n; i++)
+    for (int i = 0; i < g->inputs.n; i++) {
         push_end(L, g->inputs.at[i].node, g->inputs.at[i].name, i + 1);
+        lua_rawgeti(L, -1, i + 1);
+        lua_pushboolean(L, g->inputs.at[i].kind == INPUT_STATE);
+        lua_setfield(L, -2, "state");
+        lua_pop(L, 1);
+    }
     return 1;
 }
 
@@ -336,8 +341,9 @@ static const luaL_Reg GRAPH_METHODS[] = {
 
 void tensor_graph_class(lua_State *L)
 {
-    static const luaL_Reg *const LISTS[] = {GRAPH_METHODS, TENSOR_EVAL_METHODS};
-    bind_class(L, "sgl.graph", GRAPH_META, LISTS, 2);
+    static const luaL_Reg *const LISTS[] = {GRAPH_METHODS, TENSOR_EVAL_METHODS,
+                                             TENSOR_SPLICE_METHODS};
+    bind_class(L, "sgl.graph", GRAPH_META, LISTS, 3);
 }
 
 GraphBox *tensor_graph_new(lua_State *L, Host *h)

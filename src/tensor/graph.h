@@ -16,6 +16,7 @@ GraphBox *tensor_graph_check(lua_State *L);             /* the open one that is 
 const Node *tensor_graph_node(lua_State *L, const Graph *g, int arg);   /* by its id, "%3" */
 
 extern const luaL_Reg TENSOR_EVAL_METHODS[];            /* graph_eval.c */
+extern const luaL_Reg TENSOR_SPLICE_METHODS[];          /* splice.c */
 int tensor_graph_stage(lua_State *L);                   /* g:show(stage) */
 const char *tensor_stage(lua_State *L, int arg);        /* an argument that names a stage */
 #endif

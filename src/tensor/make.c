@@ -122,14 +122,19 @@ static void store_integer(Walk *w, int depth)
     unfit(w, depth);
 }
 
-/* A float in an integer tensor loses its fraction, but not its size. */
+/* A number in an integer tensor loses its fraction, but not its size. */
+static bool fits(Dtype t, double v)
+{
+    const double past_i64 = 9223372036854775808.0;
+    if (DTYPES[t].class != CLASS_INT) return true;
+    return fabs(v - ir_dtype_round(t, v)) < 1 && v < past_i64;
+}
+
 static void store_float(Walk *w, int depth)
 {
     double v = lua_tonumber(w->L, -1);
-    int64_t k = w->next++;
-    ir_dtype_store(w->dtype, w->data, k, v);
-    if (DTYPES[w->dtype].class != CLASS_INT) return;
-    if (!(fabs(v - ir_dtype_load(w->dtype, w->data, k)) < 1)) unfit(w, depth);
+    ir_dtype_store(w->dtype, w->data, w->next++, v);
+    if (!fits(w->dtype, v)) unfit(w, depth);
 }
 
 /* The second walk: stores the values in the order of the elements. */
@@ -252,33 +257,38 @@ static void fill_same(Storage *s, double value)
 
 /* The number at 2 everywhere, where that is no constant: a number of a step, or an integer with
  * more digits than one holds. */
-static int make_alike(lua_State *L, Host *h, Dtype dtype, int rank, const int64_t *dims)
+static int make_alike(lua_State *L, Host *h, const char *what, Dtype dtype, int rank,
+                      const int64_t *dims)
 {
     Trace *tr = tensor_trace(L, h);
     const Tensor *number = tensor_number_at(L, h, 2);
     Node *n;
     if (!number) n = ir_integer(tr->graph, lua_tointeger(L, 2));
-    else if (dtype == DT_i64 && tensor_number_class(h, number) == CLASS_INT)
-        n = tensor_number_cast(L, h, "full", 2, dtype);
-    else n = ir_cast(ir_cast(tensor_node(L, h, 2, "full"), DT_f64), dtype);
+    else n = tensor_number_cast(L, h, what, 2, dtype);
     return push_node(L, h, tr, ir_broadcast(n, rank, dims));
 }
 
-/* core.full(shape, value, dtype?). Recorded, equal constants are one node. So outside a capture a
- * float one is a leaf, which gradients can be taken of: it is not every other constant. */
+/* core.full(shape, value, dtype?, what?); `what` begins messages. Recorded, equal constants are
+ * one node. So outside a capture a float one is a leaf, which gradients can be taken of: it is not
+ * every other constant. */
 static int make_full(lua_State *L)
 {
     Host *h = bind_of(L);
     int64_t dims[OP_MAX_RANK];
     int rank = tensor_check_dims(L, 1, "full: the shape", dims);
     Dtype dtype = bind_check_dtype(L, 3, DT_f32);
+    const char *what = luaL_optstring(L, 4, "full");
     tensor_number_of_size(L, h, 2);
     if (tensor_number_at(L, h, 2) || (dtype == DT_i64 && lua_isinteger(L, 2)))
-        return make_alike(L, h, dtype, rank, dims);
+        return make_alike(L, h, what, dtype, rank, dims);
     if (!lua_isnumber(L, 2) && !lua_isboolean(L, 2))
-        return bind_raise(L, SGL_EARG, NULL, "full: the value must be a number, got %s",
+        return bind_raise(L, SGL_EARG, NULL, "%s: the value must be a number, got %s", what,
                           bind_kind(L, 2));
     double v = lua_isboolean(L, 2) ? lua_toboolean(L, 2) : lua_tonumber(L, 2);
+    if (!fits(dtype, v))
+        return bind_raise(L, SGL_EARG, "a wider dtype holds it, such as i64 or f32",
+                          "%s: %s does not fit into %s", what, luaL_tolstring(L, 2, NULL),
+                          DTYPES[dtype].name);
     if (!tensor_recording(h) && DTYPES[dtype].class == CLASS_FLOAT) {
         fill_same(tensor_make(L, h, dtype, rank, dims)->storage, v);
         return 1;

@@ -112,7 +112,7 @@ static void check_fits(lua_State *L, Host *h, const char *what, int arg, Node *n
     double least = ir_dtype_round(to, -INFINITY), most = ir_dtype_round(to, INFINITY);
     NumberCheck must = {.least = least, .limit = most + 1};
     if (n->dtype == DT_f64 && to != DT_i64) must.least = nextafter(least - 1, 0);
-    if (to == DT_i64) must.limit = nextafter(most, INFINITY);
+    if (to == DT_i64) must.limit = most; /* 2^63, one more than there is */
     must.text = lua_pushfstring(L, "%s: {} does not fit into %s", what, DTYPES[to].name);
     Recorder *r = tensor_recorder(h);
     r->ops->require(L, r, arg, n, (int)to, &must);

@@ -4,6 +4,7 @@
 #define SGL_TENSOR_OPS_H
 #include "tensor/trace.h"
 #include "ir/attr.h"
+#include "ir/custom.h"
 
 /* Applies an elementwise op to the arguments 1 … and pushes the result. */
 void tensor_elementwise(lua_State *L, Host *h, Op op);
@@ -18,5 +19,7 @@ Node *tensor_operand(lua_State *L, Host *h, Trace *tr, const char *what, int arg
 /* attrs.c: attributes by the op's schema, from a table and into one. Axes count from 1 in Lua and
  * may be negative; x is what they are resolved against. */
 void tensor_attrs_read(lua_State *L, Op op, int table, const Shape *x, AttrBuf *out);
+/* Those of a registered op, behind its name. */
+void tensor_attrs_custom(lua_State *L, const sgl_op *op, int table, const Shape *x, AttrBuf *out);
 void tensor_attrs_push(lua_State *L, const Node *n);
 #endif

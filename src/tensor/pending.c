@@ -185,6 +185,11 @@ static void require(lua_State *L, Recorder *r, int arg, Node *n, int fits, const
 
 static Recorder *grad_home(lua_State *L, Recorder *r) { return (void)L, r; }
 
+static Node *grad_before(const Recorder *home, const Node *n, Node **set)
+{
+    return (void)home, (void)n, (void)set, NULL;
+}
+
 /* ---- breaks: outside steps they are errors like others */
 
 static void break_begin(lua_State *L, Recorder *r) { (void)L, (void)r; }
@@ -204,6 +209,7 @@ static const RecorderOps OPERATIONS = {
     .made = made,
     .require = require,
     .grad_home = grad_home,
+    .grad_before = grad_before,
     .grad_check = tensor_grad_check,
     .break_begin = break_begin,
     .break_end = break_end,

@@ -41,7 +41,10 @@ typedef struct RecorderOps {
     int (*compare)(lua_State *L, Recorder *r, int op, int a, int b);
     /* The recorder in whose graph the gradient of the loss at 1 by the list at 2 is taken. */
     Recorder *(*grad_home)(lua_State *L, Recorder *r);
-    /* In that one: raises where the gradient by wrt would be too small, because a way from a tensor
+    /* In that one: what the tensor that is n was before something that may have assigned it, and
+     * whether that did, a bool; NULL: there was nothing. */
+    Node *(*grad_before)(const Recorder *home, const Node *n, Node **set);
+    /* There: raises where the gradient by wrt would be too small, because a way from a tensor
      * to the loss is not recorded there (gradient.h). */
     void (*grad_check)(lua_State *L, Recorder *home, Node *loss, int n, Node *const *wrt);
     /* A break is about to be raised: raises instead where none can be, or one was before. */

@@ -133,6 +133,12 @@ void watch_guard_add(lua_State *L, Guards *g, GuardKind kind, int at, const void
     lua_settop(L, key - 1);
 }
 
+void watch_guard_skip(lua_State *L, Guards *g, const void *container)
+{
+    place_new(L, g, GUARD_FIELD, container, value_at(L, -1));
+    lua_pop(L, 1);
+}
+
 static void push_values(lua_State *L, Host *h, int at)
 {
     const Tensor *t = tensor_at(L, h, at);

@@ -41,6 +41,8 @@ void watch_guard_values(lua_State *L, Guards *g, int at);
 /* Takes key and value from the top of the stack; `at` is the container. For an upvalue, `id` is
  * its identity, and the key is its number. */
 void watch_guard_add(lua_State *L, Guards *g, GuardKind kind, int at, const void *id, bool slow);
+/* Reads of the field on the top, popped, of that container are no guards from now on. */
+void watch_guard_skip(lua_State *L, Guards *g, const void *container);
 /* Adds a condition, which the guards own then, and which keeps the value on the top, popped; false:
  * no memory, and nothing is owned or popped. */
 bool watch_guards_condition(lua_State *L, Guards *g, Condition *c);

@@ -400,6 +400,7 @@ void watch_on(lua_State *L, Watch *w, Guards *g, bool once)
     w->old_count = lua_gethookcount(L);
     watching = w;
     h->lookout = &LOOKOUT;
+    bind_interrupt_hold(true);
     lua_setallocf(L, allocate, w);
     lua_sethook(L, hook, MASK, 1);
 }
@@ -414,6 +415,7 @@ void watch_off(lua_State *L, Watch *w)
 {
     if (!w || !w->on) return;
     w->on = false;
+    if (w->journal) watch_journal_end(L, w);
     watching = w->outer;
     w->host->lookout = NULL;
     lua_setallocf(L, w->alloc, w->alloc_data);
@@ -421,6 +423,7 @@ void watch_off(lua_State *L, Watch *w)
         lua_sethook(L, w->old_hook, w->old_mask, w->old_count);
     for (int i = 0; i < w->threads.n; i++)
         if (lua_gethook(w->threads.at[i]) == hook) lua_sethook(w->threads.at[i], NULL, 0, 0);
+    bind_interrupt_hold(false);
 }
 
 bool watch_failed(const Watch *w) { return w->failed; }
@@ -440,6 +443,7 @@ void watch_free(Watch *w)
     base_map_free(&w->internal);
     base_map_free(&w->given);
     base_map_free(&w->walked);
+    base_map_free(&w->behind);
     base_map_free(&w->handlers);
     base_map_free(&w->frame_of);
     base_map_free(&w->code_of);

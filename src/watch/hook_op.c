@@ -234,7 +234,9 @@ static void op_setupval(const At *at)
     if (at->f->library) return;
     lua_getinfo(L, "f", at->ar);
     Break reason = watch_once(at->w, watch_change(at->w, lua_upvalueid(L, top + 1, index)));
-    if (reason != BREAK_COUNT) {
+    if (reason == BREAK_WRITE && !at->w->block.thread) {
+        watch_journal_upvalue(L, at->w, top + 1, index);
+    } else if (reason != BREAK_COUNT) {
         const char *name = lua_getupvalue(L, top + 1, index);
         refuse(at, reason, 0, lua_pushfstring(L, "a write to the upvalue '%s'", name ? name : "?"));
     }

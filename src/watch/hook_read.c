@@ -197,11 +197,19 @@ void watch_read(lua_State *L, Watch *w, const Frame *f, int at)
 void watch_upvalue(lua_State *L, Watch *w, int function, int index)
 {
     const void *id = lua_upvalueid(L, function, index);
-    if (!id || watch_fresh(w, id)) return;
+    if (!id || watch_fresh(w, id) || watch_journal_has(L, w, id)) return;
     lua_pushinteger(L, index);
     if (lua_getupvalue(L, function, index))
         watch_guard_add(L, w->guards, GUARD_UPVALUE, function, id, false);
     else lua_pop(L, 1);
+}
+
+/* Which keys there are may be no longer what was there before the step. */
+static void refuse_written(lua_State *L, const Watch *w, int t)
+{
+    if (watch_journal_resized(L, w, lua_topointer(L, t)))
+        tensor_break(L, w->host, BREAK_WRITE, NULL,
+                     "a look at which keys a table has, of which the step changed one");
 }
 
 void watch_length(lua_State *L, Watch *w, const Frame *f, int at)
@@ -209,6 +217,7 @@ void watch_length(lua_State *L, Watch *w, const Frame *f, int at)
     if (!watch_old(L, w, f, at)) return;
     bool slow = bind_push_fields(L, at);
     int t = lua_gettop(L);
+    refuse_written(L, w, t);
     lua_pushnil(L);
     lua_pushinteger(L, (lua_Integer)lua_rawlen(L, t));
     watch_guard_add(L, w->guards, GUARD_LENGTH, t, NULL, slow);
@@ -281,6 +290,7 @@ void watch_event(lua_State *L, Watch *w, const Frame *f, int at, const char *eve
 static void guard_entries(lua_State *L, Watch *w, int t, bool slow)
 {
     lua_Integer n = 0;
+    refuse_written(L, w, t);
     for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1), n++) {
         lua_pushvalue(L, -2);
         lua_pushvalue(L, -2);
@@ -299,6 +309,7 @@ void watch_keys(lua_State *L, Watch *w, const Frame *f, int at)
     bool slow = bind_push_fields(L, at);
     int t = lua_gettop(L);
     lua_Integer n = 0;
+    refuse_written(L, w, t);
     for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) n++;
     lua_pushnil(L);
     lua_pushinteger(L, n);
@@ -336,20 +347,66 @@ void watch_all(lua_State *L, Watch *w, const Frame *f, int at)
     lua_settop(L, top);
 }
 
-/* Along __newindex, as Lua would go, to the table that is written to in the end. */
+/* May a write to the table at `at` under the key on the top be made again after each run? A list
+ * that grows would be captured for each length. */
+static bool is_repeatable(lua_State *L, const Watch *w, int at)
+{
+    int type = lua_type(L, -1);
+    if (w->once || w->block.thread) return false;
+    if (type == LUA_TSTRING || type == LUA_TBOOLEAN) return true;
+    if (type != LUA_TNUMBER) return false;
+    lua_pushvalue(L, -1);
+    bool there = lua_rawget(L, at) != LUA_TNIL;
+    lua_pop(L, 1);
+    return there;
+}
+
+/* What it breaks to write to that table, under the key on the top; notes what can be repeated. */
+static Break write_there(lua_State *L, Watch *w, const Frame *f, int at)
+{
+    Break reason = write_breaks(L, w, f, at);
+    if (reason != BREAK_WRITE || !is_repeatable(L, w, at)) return reason;
+    watch_journal_field(L, w, at);
+    return BREAK_COUNT;
+}
+
+/* Pushes where a write to the table at t goes on under the key at `key`, because that is absent;
+ * false: nowhere, and nothing is pushed. Whether it is there is read, if that matters. */
+static bool goes_on(lua_State *L, Watch *w, const Frame *f, int t, int key)
+{
+    bool absent = lua_isnil(L, key);
+    if (!absent) {
+        lua_pushvalue(L, key);
+        absent = lua_rawget(L, t) == LUA_TNIL;
+        lua_pop(L, 1);
+    }
+    if (absent) watch_event(L, w, f, t, "__newindex");
+    if (luaL_getmetafield(L, t, "__newindex") == LUA_TNIL) return false;
+    if (absent) return true;
+    lua_pop(L, 1);
+    lua_pushvalue(L, key);
+    watch_read(L, w, f, t);
+    return false;
+}
+
+/* Along __newindex, as Lua would go, to the table that is written to in the end; a function there
+ * makes writes of its own. */
 Break watch_write(lua_State *L, Watch *w, const Frame *f, int at, bool raw)
 {
     int key = lua_gettop(L), t = key + 1;
     Break reason = BREAK_COUNT;
     lua_pushvalue(L, at);
     for (int i = 0; i < MOST_TABLES && lua_istable(L, t); i++) {
-        reason = write_breaks(L, w, f, t);
-        lua_pushvalue(L, key);
-        if (reason != BREAK_COUNT || raw) break;
-        if (!lua_isnil(L, key) && lua_rawget(L, t) != LUA_TNIL) break;
-        lua_settop(L, t);
-        watch_event(L, w, f, t, "__newindex");
-        if (luaL_getmetafield(L, t, "__newindex") == LUA_TNIL) break;
+        bool behind = bind_push_fields(L, t);
+        if (behind && !base_map_set(&w->behind, (uintptr_t)lua_topointer(L, -1), 1))
+            w->failed = true;
+        if (raw) lua_replace(L, t);
+        else lua_pop(L, 1);
+        if (raw || !goes_on(L, w, f, t, key)) {
+            lua_pushvalue(L, key);
+            reason = write_there(L, w, f, t);
+            break;
+        }
         lua_replace(L, t);
     }
     lua_settop(L, key);

@@ -5,6 +5,7 @@
  * Holds: functions that go by metamethods read those too, as Lua would: which there are, and the
  *        tables behind.
  */
+#include <string.h>
 #include "watch/room.h"
 
 typedef struct Call {
@@ -108,7 +109,8 @@ static void check_write(const Call *c, int at, bool raw)
 
 static void write_raw(const Call *c)
 {
-    lua_pushnil(c->L);
+    if (!strcmp(c->name, "rawset") && c->ar->ntransfer > 2) lua_pushvalue(c->L, 2);
+    else lua_pushnil(c->L);
     check_write(c, 1, true);
 }
 

@@ -163,6 +163,7 @@ static const struct {
     {"cache_stats", "sgl.cache.stats"},
     {"cache_clear", "sgl.cache.clear"},
     {"is_a", NULL},
+    {"stand_in", NULL},
 };
 enum { OWN_COUNT = sizeof OWN / sizeof *OWN };
 

@@ -19,7 +19,7 @@ typedef struct WatchRoom {
 
 static inline WatchRoom *room_of(const Host *h) { return h->room[ROOM_WATCH].state; }
 
-extern const luaL_Reg WATCH_GUARD[], WATCH_UNHELD[];
+extern const luaL_Reg WATCH_JOURNAL[], WATCH_GUARD[], WATCH_UNHELD[];
 void watch_open_raw(lua_State *L, Host *h); /* raw.c: rawset and others, and those of `debug` */
 
 /* The constants of a function, taken from what lua_dump writes. */
@@ -51,6 +51,8 @@ struct Watch {
     WatchBlock block;      /* the innermost one */
     Map internal;          /* tables of the library */
     Map given;             /* what stands for arguments: born inside, but not the step's */
+    Map behind;            /* tables behind objects with a version that were written to */
+    int journal;           /* writes to what was there before */
     Map walked;            /* tables whose keys were counted, and those read with all below */
     Map frame_of, code_of; /* CallInfo: index in frames; first instruction: index in codes */
     VEC(Frame) frames;
@@ -91,6 +93,16 @@ bool watch_is_above(const void *frame, const lua_Debug *ar);
 void watch_raising(lua_State *L, Watch *w, int code);
 void watch_sure(Watch *w, const lua_Debug *ar, bool sure, bool raises);
 void watch_hook_caught(lua_State *L, lua_Debug *ar, Watch *w);
+
+/* journal.c */
+/* The table at `at` is about to be written to under the key on the top, popped; or an upvalue. */
+void watch_journal_field(lua_State *L, Watch *w, int at);
+void watch_journal_upvalue(lua_State *L, Watch *w, int function, int index);
+/* Was something of the table, or the upvalue, of that address written to? */
+bool watch_journal_has(lua_State *L, const Watch *w, const void *id);
+/* Did that change which keys the table has? */
+bool watch_journal_resized(lua_State *L, const Watch *w, const void *id);
+void watch_journal_end(lua_State *L, Watch *w); /* takes the writes back */
 
 /* hook_read.c: tables that are read and written */
 /* What it breaks to change an object now: it is older than the step, or than the innermost block;

@@ -39,6 +39,12 @@ bool watch_failed(const Watch *w);
 /* What is at that address, a table or a tensor, stands for an argument: born inside, but not the
  * step's. false: no memory. */
 bool watch_give(Watch *w, const void *p);
+/* On the top are a table, perhaps one behind an object with a version, or a function; a key, or the
+ * number of an upvalue; and the value that is there while the step is captured. Pops them. */
+void watch_stand_in_place(lua_State *L, Watch *w, bool behind);
+/* Pushes the list of what the step wrote to: { container, key, before, after, behind }. */
+void watch_journal_push(lua_State *L, const Watch *w);
+void watch_journal_free(lua_State *L, const Watch *w);
 /* A block of control flow begins, in the thread L, for which all that was born before it is old;
  * gives the one around it, for its end. */
 WatchBlock watch_block_begin(Watch *w, lua_State *L);

@@ -12,6 +12,7 @@ local coverage = require "sgl.breaks.coverage"
 local events = require "sgl.emit"
 local guards = require "sgl.compile.guards"
 local names = require "sgl.names"
+local places = require "sgl.compile.places"
 local results = require "sgl.compile.results"
 local signature = require "sgl.compile.signature"
 local tree = require "sgl.tree"
@@ -80,13 +81,37 @@ local function may_hold(self)
   return n < MOST_VALUES
 end
 
+-- The name of a table among the arguments that the step reaches from outside as well, or nil: for
+-- the step those would be two.
+local function shared(entry, walk)
+  if not entry.outside then
+    entry.outside = {}
+    for _, guard in ipairs(core.guards_list(entry.guards)) do
+      if guard.container then entry.outside[guard.container] = true end
+    end
+  end
+  for i, t in ipairs(walk.tables) do
+    if entry.outside[t] then return walk.table_names[i] end
+  end
+end
+
+local function check_shared(entry, walk)
+  local name = shared(entry, walk)
+  if not name then return end
+  raise("SGL_ESTATE", ("compile: the table '%s' is reached from outside as well, and the step "
+    .. "writes to tables"):format(name), "pass it, or take it from outside, not both")
+end
+
 -- Captures the function for an entry. When that breaks, the entry still has the guards of what
 -- was read until then.
 local function capture(self, entry, walk, plans)
-  local made, returned = {}, nil
+  local made, returned, stand_ins = {}, nil, nil
   local function step(...)
     local leaves, arguments = { ... }, {}
     for i = 1, #plans do arguments[i] = tree.build(plans[i], argument_of, made, leaves) end
+    stand_ins = places.fill(self, plans.places, function(plan)
+      return tree.build(plan, argument_of, made, leaves)
+    end)
     for _, result in pairs(made) do core.given(result) end
     entry.inside = true
     local packed = table.pack(self.fn(table.unpack(arguments, 1, #plans)))
@@ -96,7 +121,7 @@ local function capture(self, entry, walk, plans)
   local function settle(packed)
     local tables, outputs = {}, nil
     for plan, result in pairs(made) do tables[result] = plan.number end
-    returned, outputs = results.plan(packed, tables, self.fn)
+    returned, outputs = results.plan(packed, tables, self.fn, stand_ins)
     return outputs
   end
   local function note(held)
@@ -110,6 +135,10 @@ local function capture(self, entry, walk, plans)
   entry.program = core.capture(step, walk.leaves, walk.names, self.fn, self.effects == "once",
     note, walk.dims, settle, call_state, batch_dims(self, walk), may_hold(self))
   entry.returned = returned
+  if returned.writes then
+    places.wrote(self, returned.writes)
+    check_shared(entry, walk)
+  end
   return entry
 end
 
@@ -173,8 +202,13 @@ end
 -- Why the program of an entry cannot run, and the name of what changed; nil: it can.
 local function misfit(entry, walk)
   local failing = core.guards_check(entry.guards, walk.leaves)
-  if failing then return guards.reason(entry.guards, failing, entry.names) end
+  if failing then
+    local text, name = guards.reason(entry.guards, failing, entry.names)
+    return text, name, failing
+  end
   if not entry.program then return nil end
+  local name = entry.returned.writes and shared(entry, walk)
+  if name then return ("%s is reached from outside as well"):format(name), name end
   local fits, number = entry.program:fits(walk.leaves)
   if fits then return nil end
   if not number then return "a comparison of sizes comes out otherwise", "a comparison of sizes" end
@@ -183,19 +217,28 @@ local function misfit(entry, walk)
     and "an integer to a float" or "a float to an integer"), name
 end
 
+local function becomes_input(self, entry, failing)
+  local function name(number) return guards.place(entry.guards, number, entry.names) end
+  return places.found(self, core.guards_list(entry.guards), failing, name)
+end
+
 --- The entry whose guards hold, moved to the front; else nil, what changed since the last run with
---- this signature or, for a new one, since the last capture, and the name of that.
+--- this signature or, for a new one, since the last capture, the name of that, and whether it
+--- became a run-time input.
 function captures.find(self, key, walk)
   local bucket, reason, name = self.entries[key], nil, nil
   if not bucket then return nil, signature.reason(self, walk) end
   for i = 1, #bucket do
     local entry = bucket[i]
-    local text, changed = misfit(entry, walk)
+    local text, changed, failing = misfit(entry, walk)
     if not text then
       if i > 1 then table.insert(bucket, 1, table.remove(bucket, i)) end
       return entry
     end
     if not reason then reason, name = text, changed end
+    if failing and next(self.written) and becomes_input(self, entry, failing) then
+      return nil, text, changed, true
+    end
   end
   local file, line = core.position()
   events.emit("guard_fail", { name = self.name, reason = reason, file = file, line = line })

@@ -59,6 +59,17 @@ local function container_path(g, from, names, depth)
   return path_of(up, from, names, depth + 1)
 end
 
+-- A key in brackets. Objects are called by the place that leads to them: what they are as text is
+-- for the script, and of a tensor it may not be known yet.
+local function key_text(key, from, names, depth)
+  local kind = type(key)
+  if kind == "string" then return ("%q"):format(key) end
+  if kind == "number" or kind == "boolean" then return tostring(key) end
+  local up = depth <= MOST_DEPTH and from[key]
+  if up then return path_of(up, from, names, depth + 1) end
+  return core.is_tensor(key) and "a tensor" or "a " .. kind
+end
+
 function path_of(g, from, names, depth)
   if g.kind == "upvalue" then return g.name end
   local base = container_path(g, from, names, depth)
@@ -70,8 +81,7 @@ function path_of(g, from, names, depth)
     if base:find "^the metatable of " then return ("%s of %s"):format(g.key, base) end
     return base == "" and g.key or base .. "." .. g.key
   end
-  local key = type(g.key) == "string" and ("%q"):format(g.key) or tostring(g.key)
-  return ("%s[%s]"):format(base, key)
+  return ("%s[%s]"):format(base, key_text(g.key, from, names, depth))
 end
 
 -- A tensor by the name that came with it, or by the path that leads to it.
@@ -124,6 +134,12 @@ function guards.reason(held, number, names)
   end
   local path = path_of(g, from, names, 1)
   return path .. " " .. change, path
+end
+
+--- The place that guard `number` is about, a field or an upvalue.
+function guards.place(held, number, names)
+  local list = core.guards_list(held)
+  return path_of(list[number], reached_from(list), names or {}, 1)
 end
 
 --- A function that gives the place of an object among the guards in the list, or nil.

@@ -3,6 +3,7 @@
 -- In:    the values that the step returned when it was captured.
 -- Out:   a plan for each, and the tensors among them, which the program gives; from a plan and a
 --        call, the value.
+--        What the step wrote to what was there before is written at each call.
 -- Holds: what was there before the step is returned itself, arguments as the objects of the call.
 --        Tables that the step made are made again at each call, with their metatables, and what
 --        comes twice is one object. Numbers computed of numbers are numbers, sizes are those of
@@ -89,14 +90,29 @@ function Results:leaf(v)
   return made_plan(self, v, detail)
 end
 
+-- The plans of what the step wrote to what was there before: { container, or the number of a table
+-- among the arguments, key, behind, plan }. The first places are those that have stand-ins.
+local function write_plans(walk, stand_ins)
+  local writes = {}
+  for i, place in ipairs(core.written()) do
+    local container, key, value = place[1], place[2], place[4]
+    if i > stand_ins.n or not rawequal(value, stand_ins[i]) then
+      writes[#writes + 1] = { table = walk.tables[container], container = container, key = key,
+                              behind = place.behind, plan = walk:plan(value) }
+    end
+  end
+  return #writes > 0 and writes or nil
+end
+
 --- The plans of the packed results of a step whose capture is on, and the list of the tensors that
 --- the program must give. `tables` are the stand-ins for tables among the arguments, each with its
---- number; fn is the step.
-function results.plan(packed, tables, fn)
+--- number; fn is the step; stand_ins those of places.
+function results.plan(packed, tables, fn, stand_ins)
   local walk = setmetatable({ outputs = {}, sizes = {}, seen = {}, tables = tables, fn = fn },
     Results)
   local plans = { n = packed.n, sizes = walk.sizes }
   for i = 1, packed.n do plans[i] = walk:plan(packed[i]) end
+  plans.writes = write_plans(walk, stand_ins)
   return plans, walk.outputs
 end
 
@@ -119,7 +135,7 @@ end
 
 --- Are the results the n outputs of the program, as they come?
 function results.are_plain(plans, n)
-  local plain = plans.n == n and #plans.sizes == 0
+  local plain = plans.n == n and #plans.sizes == 0 and not plans.writes
   for i = 1, plans.n do plain = plain and plans[i].leaf == i and not plans[i].number end
   return plain
 end
@@ -131,6 +147,10 @@ function results.build(plans, program, outputs, leaves, tables)
   if plans.sizes[1] then call.sizes = program:sizes(leaves, plans.sizes) end
   local values = {}
   for i = 1, plans.n do values[i] = tree.build(plans[i], value_of, made, call) end
+  for _, write in ipairs(plans.writes or {}) do
+    core.write_back(write.table and tables[write.table] or write.container, write.key,
+      tree.build(write.plan, value_of, made, call), write.behind)
+  end
   return table.unpack(values, 1, plans.n)
 end
 

@@ -11,6 +11,7 @@
 local core = require "sgl.core"
 local dynamic = require "sgl.compile.dynamic"
 local guards = require "sgl.compile.guards"
+local places = require "sgl.compile.places"
 local tree = require "sgl.tree"
 
 local raise, is_tensor, is_plain = core.raise, core.is_tensor, tree.is_plain
@@ -38,6 +39,8 @@ local function put(walk, part, name)
   walk.places[#key] = name
 end
 
+Arguments.put = put
+
 function Arguments:too_deep(name, most)
   raise("SGL_EARG", ("compile: the argument '%s' is nested deeper than %d tables"):format(name,
     most))
@@ -47,7 +50,7 @@ function Arguments.meta(_, v) return getmetatable(v) end
 
 function Arguments:enter(plan, v, name)
   local n = #self.tables + 1
-  self.seen[v], plan.number, self.tables[n] = plan, n, v
+  self.seen[v], plan.number, self.tables[n], self.table_names[n] = plan, n, v, name
   plan.above, self.shape = self.shape, plan.meta
   put(self, plan.meta and "shape{" or "{", name)
 end
@@ -102,7 +105,8 @@ end
 function signature.of(self, values)
   local state, plans = self.dynamic, {}
   local walk = setmetatable({ key = {}, places = {}, leaves = {}, names = {}, dims = {},
-                              tables = {}, seen = {}, dynamic = state }, Arguments)
+                              tables = {}, table_names = {}, seen = {}, dynamic = state },
+    Arguments)
   for i = 1, values.n do
     local name = self.parameters[i]
     if not name then
@@ -112,6 +116,7 @@ function signature.of(self, values)
     plans[i] = walk:plan(values[i], name, state and state.specs[i])
     put(walk, ";", name)
   end
+  plans.places = places.plans(self, walk)
   return table.concat(walk.key), walk, plans
 end
 

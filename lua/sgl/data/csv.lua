@@ -20,7 +20,7 @@ local function open(path, o)
     raise("SGL_EARG", ("data.csv: the separator must be one character, got '%s'"):format(
       o.separator))
   end
-  local table, message, code = dataset.opened(core.csv_open(path, o))
+  local table, message, code = core.csv_open(path, o)
   if not table then return nil, message, code end
   local rows, count, names = core.csv_head(table)
   return { path = path, table = table, rows = rows, count = count, names = names }

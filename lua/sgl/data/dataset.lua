@@ -180,17 +180,6 @@ api.method(Dataset, "batches", {
   end)
 end)
 
---- What a function that opens a file gave: it, or nil, message, code. Damaged data raises.
-function dataset.opened(value, message, code)
-  if not value and code ~= "SGL_EFILE" then raise(code, message, "the file is not whole") end
-  return value, message, code
-end
-
---- The text of a file, gzip unpacked; nil, message, code when it cannot be opened.
-function dataset.read(path)
-  return dataset.opened(core.read(path))
-end
-
 --- A dataset from a list of tensors, checked; facts: see FACTS.
 function dataset.from(list, facts)
   for i = 1, math.max(1, #list) do

@@ -8,9 +8,9 @@ local core = require "sgl.core"
 local dataset = require "sgl.data.dataset"
 
 local function read(path)
-  local text, message, code = dataset.read(path)
-  if not text then return nil, message, code end
-  return core.load(text, path, "idx")[1][2]
+  local list, message, code = core.open(path, "idx")
+  if not list then return nil, message, code end
+  return list[1][2]
 end
 
 api.fn(dataset.root, "idx", {

@@ -63,7 +63,7 @@ api.fn(dataset.root, "text", {
   args = { { "path", "string", "of the file, .gz too" } }, returns = "Text; or nil, message, code",
   errors = "an empty file",
 }, function(path)
-  local text, message, code = dataset.read(path)
+  local text, message, code = core.read(path)
   if not text then return nil, message, code end
   if text == "" then raise("SGL_EFORMAT", ("data.text: %s is empty"):format(path)) end
   local self = {

@@ -7,7 +7,7 @@
 local core = require "sgl.core"
 local api = require "sgl.api"
 local F = require "sgl.nn.functional"
-local wide = require "sgl.tensor.wide"
+local wide = require "sgl.tensor.wide".composite
 
 -- An option that is one integer for both dims, or a list of two.
 local function pair(name, option, v)
@@ -111,7 +111,9 @@ api.fn(F, "conv2d", {
   errors = "channels that do not fit, a kernel larger than the padded image",
 }, function(x, weight, bias, o)
   check_conv("conv2d", 4, x, weight, bias, o.groups)
-  return core.composite("conv2d", { x, weight, bias }, conv2d, "conv2d", x, weight, bias, o)
+  return wide("conv2d", { x, weight, bias }, 3, function(v, taps, shift)
+    return conv2d("conv2d", v, taps, shift, o)
+  end)
 end)
 
 -- Options of a one-dimensional op as those of the two-dimensional one on height 1.
@@ -137,8 +139,8 @@ api.fn(F, "conv1d", {
   errors = "channels that do not fit, a kernel longer than the padded sequence",
 }, function(x, weight, bias, o)
   check_conv("conv1d", 3, x, weight, bias, o.groups)
-  return core.composite("conv1d", { x, weight, bias }, function()
-    return conv2d("conv1d", x:unsqueeze(3), weight:unsqueeze(3), bias, on_height_one(o)):squeeze(3)
+  return wide("conv1d", { x, weight, bias }, 3, function(v, taps, shift)
+    return conv2d("conv1d", v:unsqueeze(3), taps:unsqueeze(3), shift, on_height_one(o)):squeeze(3)
   end)
 end)
 

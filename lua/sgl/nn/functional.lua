@@ -7,7 +7,8 @@
 local core = require "sgl.core"
 local api = require "sgl.api"
 local create = require "sgl.tensor.create"
-local wide = require "sgl.tensor.wide"
+local wide = require "sgl.tensor.wide".composite
+local widened = require "sgl.tensor.wide".one
 local need_integers = require "sgl.tensor.index".need_integers
 
 local F = api.module("nn.functional", "Activations, normalisations and linear maps as functions")
@@ -79,9 +80,9 @@ api.fn(F, "linear", {
   returns = "tensor, f32[…, out]",
   errors = "the last dim of x is not `in`",
 }, function(x, weight, bias)
-  return core.composite("linear", { x, weight, bias }, function()
-    local y = x:matmul(weight:t())
-    return bias and y + bias or y
+  return wide("linear", { x, weight, bias }, 3, function(v, matrix, shift)
+    local y = v:matmul(matrix:t())
+    return shift and y + shift or y
   end)
 end)
 
@@ -194,8 +195,8 @@ api.fn(F, "batch_norm", {
   -- Statistics have no say in the dtype of the result.
   return wide("batch_norm", { x, weight, bias }, 3, function(v, scale, shift)
     local rank = v.ndim
-    local d = v - by_channel(mean, rank)
-    return scaled(d * (by_channel(variance, rank) + o.eps):rsqrt(), scale, shift)
+    local d = v - by_channel(widened(mean), rank)
+    return scaled(d * (by_channel(widened(variance), rank) + o.eps):rsqrt(), scale, shift)
   end)
 end)
 

@@ -37,7 +37,7 @@ end
 
 api.fn(I, "constant", { doc = "Every element the same.", returns = "t",
   args = { T, { "value", "number", "of each element" } } },
-  function(t, value) return t:assign(core.full(t.shape, value, t.dtype)) end)
+  function(t, value) return t:assign(core.full(t.shape, value, t.dtype, "nn.init.constant")) end)
 api.fn(I, "zeros", { doc = "All 0.", args = { T }, returns = "t" },
   function(t) return t:assign(core.full(t.shape, 0, t.dtype)) end)
 api.fn(I, "ones", { doc = "All 1.", args = { T }, returns = "t" },

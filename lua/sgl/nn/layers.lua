@@ -9,6 +9,7 @@ local base = require "sgl.nn.module"
 local F = require "sgl.nn.functional"
 local I = require "sgl.nn.initialise"
 local create = require "sgl.tensor.create"
+local widened = require "sgl.tensor.wide".one
 
 local class, M = base.class, base.M
 local parameter = M.parameter
@@ -211,14 +212,15 @@ local function batch_norm_forward(wanted)
         api.describe(x)), "leave empty batches out, or use model:eval()")
     end
     -- Statistics of halves are f32.
-    local v = (x.dtype == "f16" or x.dtype == "bf16") and x:to("f32") or x
+    local v = widened(x)
     local mean = v:mean(dims)
     local d = v - v:mean(dims, { keepdim = true })
     local variance = (d * d):mean(dims)
     local m, dtype = self.momentum, self.running_mean.dtype
-    self.running_mean:assign((self.running_mean * (1 - m) + mean * m):to(dtype))
+    local old_mean, old_variance = widened(self.running_mean), widened(self.running_var)
+    self.running_mean:assign((old_mean * (1 - m) + mean * m):to(dtype))
     local unbiased = variance * (m * n / math.max(n - 1, 1))
-    self.running_var:assign((self.running_var * (1 - m) + unbiased):to(dtype))
+    self.running_var:assign((old_variance * (1 - m) + unbiased):to(dtype))
     self.num_batches_tracked:assign(self.num_batches_tracked + 1)
     return F.batch_norm(x, mean, variance, self.weight, self.bias, { eps = self.eps })
   end

@@ -3,7 +3,7 @@
 local core = require "sgl.core"
 local api = require "sgl.api"
 local base = require "sgl.nn.module"
-local wide = require "sgl.tensor.wide"
+local wide = require "sgl.tensor.wide".composite
 
 local M = base.M
 

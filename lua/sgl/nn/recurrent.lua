@@ -3,7 +3,7 @@
 -- Parameters are PyTorch's: weight_ih_l0 [gates·hidden, inputs], weight_hh_l0, bias_ih_l0,
 -- bias_hh_l0, then _l1 and so on, all uniform in ±1/√hidden. The input's product is one matrix
 -- product over all steps; the recurrence is a scan, so that its graph does not grow with time and
--- the length may be symbolic.
+-- the length may be symbolic. Halves are computed in f32 and rounded where they leave the layers.
 
 local core = require "sgl.core"
 local api = require "sgl.api"
@@ -11,6 +11,7 @@ local base = require "sgl.nn.module"
 local F = require "sgl.nn.functional"
 local I = require "sgl.nn.initialise"
 local create = require "sgl.tensor.create"
+local widened = require "sgl.tensor.wide".one
 
 -- Each cell: x is the input's product of this step, h the hidden state's, both [b, gates·hidden].
 -- state is {h} or {h, c}; the first entry of the result is the output.
@@ -51,7 +52,7 @@ local function add_parameters(self, cell, layer, inputs, o)
 end
 
 local function run_layer(self, cell, layer, x, state)
-  local function get(name) return self[name .. "_l" .. layer] end
+  local function get(name) return widened(self[name .. "_l" .. layer]) end
   local projected = F.linear(x, get("weight_ih"), get("bias_ih")):transpose(1, 2)
   local weight, bias = get("weight_hh"), get("bias_hh")
   local last, outputs = api.root.scan(function(carry, now)
@@ -66,7 +67,8 @@ local function initial(self, cell, given, layer, batch, dtype)
   local state = {}
   for i = 1, cell.states do
     local from = given and given[i]
-    state[i] = from and from:select(1, layer + 1) or core.full({ batch, self.hidden }, 0, dtype)
+    state[i] = from and widened(from):select(1, layer + 1)
+      or core.full({ batch, self.hidden }, 0, dtype)
   end
   return state
 end
@@ -90,7 +92,8 @@ local function forward(cell)
     for i = 1, given and cell.states or 0 do
       check_state(self, given[i], { self.layers, x.shape[1], self.hidden })
     end
-    local last = {}
+    local last, dtype = {}, x.dtype
+    x = widened(x)
     for layer = 0, self.layers - 1 do
       local state = initial(self, cell, given, layer, x.shape[1], x.dtype)
       x, state = run_layer(self, cell, layer, x, state)
@@ -102,8 +105,8 @@ local function forward(cell)
         x = F.dropout(x, self.dropout, { training = self.training })
       end
     end
-    for i = 1, cell.states do last[i] = create.stack(last[i], 1) end
-    return x, cell.states == 1 and last[1] or last
+    for i = 1, cell.states do last[i] = create.stack(last[i], 1):to(dtype) end
+    return x:to(dtype), cell.states == 1 and last[1] or last
   end
 end
 

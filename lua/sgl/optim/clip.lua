@@ -2,6 +2,7 @@
 
 local api = require "sgl.api"
 local core = require "sgl.core"
+local widened = require "sgl.tensor.wide".one
 
 local M = api.module("optim", "Optimizers, clipping and learning rate schedules")
 
@@ -13,11 +14,6 @@ local function check(name, grads)
         name, i, api.describe(grads[i])), "pass the list that sgl.grad(loss, opt.params) gives")
     end
   end
-end
-
--- Squares of halves would overflow.
-local function widened(g)
-  return (g.dtype == "f16" or g.dtype == "bf16") and g:to("f32") or g
 end
 
 local LIMIT = { 0, math.huge }
@@ -32,7 +28,7 @@ api.fn(M, "clip_norm", {
   check("clip_norm", grads)
   local total
   for _, g in ipairs(grads) do
-    local square = widened(g):square():sum()
+    local square = widened(g):square():sum()   -- squares of halves would overflow
     total = total and total + square or square
   end
   local norm = total:sqrt()

@@ -11,6 +11,8 @@ local api = require "sgl.api"
 local M = api.module("optim.schedule", "Learning rates as functions of the step")
 local Schedule = api.class(M, "Schedule", { doc = "A learning rate as a function of the step." })
 
+local RATE, STEPS, ABOVE = { 0, math.huge }, { 1, math.huge }, { 0, math.huge, true }
+
 local function new(formula) return setmetatable({ formula = formula }, Schedule) end
 
 local function is_schedule(v) return type(v) == "table" and getmetatable(v) == Schedule end
@@ -20,13 +22,11 @@ function Schedule:graph(step) return self.formula(step) end
 
 api.method(Schedule, "at", {
   doc = "The learning rate after a number of steps.",
-  args = { { "step", "integer", "from 0" } },
+  args = { { "step", "integer", "from 0", within = RATE } },
   returns = "number",
 }, function(self, step) return self.formula(core.tensor(step + 0.0, "f32")):item() end)
 
 api.strict(Schedule, "a schedule")
-
-local RATE, STEPS = { 0, math.huge }, { 1, math.huge }
 
 local function constant_like(step, value) return step * 0 + value end
 
@@ -34,7 +34,7 @@ api.fn(M, "step", {
   doc = "Multiplied by `factor` after every `every` steps.",
   args = { { "lr", "number", "at the start", within = RATE } },
   opts = { { "every", "integer", 1000, "steps between changes", within = STEPS },
-           { "factor", "number", 0.1, "above 0", within = { 0, math.huge } } },
+           { "factor", "number", 0.1, "above 0", within = ABOVE } },
   returns = "schedule",
 }, function(lr, o)
   return new(function(t) return o.factor ^ (t / o.every):floor() * lr end)
@@ -76,9 +76,9 @@ api.fn(M, "one_cycle", {
     .. "lr / `start` / `finish` (Smith and Topin, 2018).",
   args = { { "lr", "number", "the highest", within = RATE },
            { "steps", "integer", "of the whole cycle", within = STEPS } },
-  opts = { { "up", "number", 0.3, "share of the steps that rise" },
-           { "start", "number", 25, "lr over the first rate" },
-           { "finish", "number", 1e4, "first rate over the last" } },
+  opts = { { "up", "number", 0.3, "share of the steps that rise", within = { 0, 1 } },
+           { "start", "number", 25, "lr over the first rate", within = ABOVE },
+           { "finish", "number", 1e4, "first rate over the last", within = ABOVE } },
   returns = "schedule",
 }, function(lr, steps, o)
   local first = lr / o.start
@@ -105,18 +105,15 @@ api.fn(M, "plateau", {
   doc = "Multiplies the optimizer's learning rate by `factor` when :update(value) saw no "
     .. "improvement for more than `patience` calls.",
   args = { { "optimizer", "table", "the one whose groups' rates are lowered" } },
-  opts = { { "factor", "number", 0.1, "of the rate, each time it is lowered" },
-           { "patience", "integer", 10, "calls without improvement" },
-           { "threshold", "number", 1e-4, "relative improvement that counts" },
-           { "mode", "string", "min", "min: lower is better; max: higher is" },
-           { "lowest", "number", 0, "never below" } },
+  opts = { { "factor", "number", 0.1, "of the rate, each time it is lowered", within = { 0, 1 } },
+           { "patience", "integer", 10, "calls without improvement", within = RATE },
+           { "threshold", "number", 1e-4, "relative improvement that counts", within = RATE },
+           { "mode", "string", "min", "min: lower is better; max: higher is",
+             among = { "min", "max" } },
+           { "lowest", "number", 0, "never below", within = RATE } },
   returns = "plateau",
   errors = "another mode; what is no optimizer",
 }, function(optimizer, o)
-  if o.mode ~= "min" and o.mode ~= "max" then
-    core.raise("SGL_EARG", ("optim.schedule.plateau: mode must be 'min' or 'max', not '%s'"):format(
-      o.mode))
-  end
   if type(optimizer.set_lr) ~= "function" then
     core.raise("SGL_EARG", ("optim.schedule.plateau: the first argument must be an optimizer, "
       .. "got %s"):format(api.describe(optimizer)))

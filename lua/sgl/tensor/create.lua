@@ -44,8 +44,20 @@ local function constant(name, doc, value)
   }, function(t, o) return core.full(t.shape, value, o.dtype or t.dtype) end)
 end
 
--- The least and the largest value of the integer dtypes that a draw may be out of.
-local RANGE = { u8 = { 0, 255 }, i32 = { -I32_MOST - 1, I32_MOST } }
+-- The least and the largest value of the dtypes that hold integers.
+local RANGE = { bool = { 0, 1 }, u8 = { 0, 255 }, i32 = { -I32_MOST - 1, I32_MOST },
+                i64 = { math.mininteger, math.maxinteger } }
+
+-- Raises where the values from `least` to `most` are not all in the dtype: they would saturate.
+local function need_fit(op, least, most, dtype)
+  local range = RANGE[dtype]
+  if not range or core.is_dim(least) or core.is_dim(most) then return end
+  if least > most then least, most = most, least end
+  if least >= range[1] and most <= range[2] and most < 2.0 ^ 63 then return end
+  core.raise("SGL_EARG", ("%s: %s to %s does not fit into %s"):format(op, least, most, dtype),
+    dtype == "i64" and "f64 holds such numbers"
+    or "give a dtype that holds it: { dtype = \"i64\" } or \"f32\"")
+end
 
 constant("zeros", "Zeros.", 0)
 constant("ones", "Ones.", 1)
@@ -90,10 +102,7 @@ api.fn(root, "arange", {
   end
   local whole = math.type(start) ~= "float" and math.type(step) == "integer"
   local dtype = o.dtype or (whole and math.type(stop) ~= "float" and "i32" or "f32")
-  if not symbolic and dtype == "i32" and math.max(math.abs(start), math.abs(stop)) > I32_MOST then
-    core.raise("SGL_EARG", ("arange: %s to %s does not fit into i32"):format(start, stop),
-      "give the dtype: sgl.arange(start, stop, { dtype = \"i64\" })")
-  end
+  if not symbolic and n > 0 then need_fit("arange", start, start + (n - 1) * step, dtype) end
   local t = core.iota({ n }, 1, whole and (dtype == "i64" and "i64" or "i32") or dtype)
   if step ~= 1 then t = t * step end
   if start ~= 0 then t = t + start end
@@ -110,6 +119,7 @@ api.fn(root, "linspace", {
   opts = { DTYPE }, returns = "tensor [n]", errors = "n below 0",
 }, function(start, stop, n, o)
   if n < 0 then core.raise("SGL_EARG", ("linspace: n must be at least 0, got %s"):format(n)) end
+  need_fit("linspace", start, n > 1 and stop or start, o.dtype)
   local step = n > 1 and (stop - start) / (n - 1) or 0.0
   local exact = EXACT[o.dtype] or o.dtype       -- integers are cut off at the end, as in PyTorch
   local at = core.iota({ n }, 1, exact)
@@ -127,6 +137,7 @@ api.fn(root, "logspace", {
   returns = "tensor [n]", errors = "n below 0",
 }, function(start, stop, n, o)
   if n < 0 then core.raise("SGL_EARG", ("logspace: n must be at least 0, got %s"):format(n)) end
+  need_fit("logspace", o.base ^ start, o.base ^ (n > 1 and stop or start), o.dtype)
   local exact = EXACT[o.dtype] or o.dtype
   return cast(o.base ^ root.linspace(start, stop, n, { dtype = exact }), o.dtype)
 end)
@@ -172,16 +183,20 @@ local function normal(shape)
 end
 
 local function random(name, doc, draw)
+  local function drawn(shape, dtype)
+    if RANGE[dtype] then
+      core.raise("SGL_EDTYPE", ("%s: draws are floats, got the dtype %s"):format(name, dtype),
+        "sgl.randint draws integers")
+    end
+    return cast(draw(shape, dtype), dtype)
+  end
   api.fn(root, name, {
-    doc = doc, args = { SIZE }, opts = { DTYPE }, returns = "tensor",
-  }, function(size, o) return cast(draw(dims.sizes(name, size), o.dtype), o.dtype) end)
+    doc = doc, args = { SIZE }, opts = { DTYPE }, returns = "tensor", errors = "no float dtype",
+  }, function(size, o) return drawn(dims.sizes(name, size), o.dtype) end)
   api.tensor(name .. "_like", {
     doc = doc .. " With the shape of t.", args = { { "t", "tensor" } }, opts = { LIKE_DTYPE },
-    returns = "tensor",
-  }, function(t, o)
-    local dtype = o.dtype or t.dtype
-    return cast(draw(t.shape, dtype), dtype)
-  end)
+    returns = "tensor", errors = "no float dtype",
+  }, function(t, o) return drawn(t.shape, o.dtype or t.dtype) end)
 end
 
 -- Bits below 1 that a half has: rounded to it, numbers near 1 would be 1.
@@ -207,11 +222,7 @@ api.fn(root, "randint", {
     core.raise("SGL_EARG", ("randint: high must be above low, got low %s and high %s"):format(
       api.describe(low), api.describe(high)))
   end
-  local limit = RANGE[o.dtype]
-  if limit and (low < limit[1] or high - 1 > limit[2]) then
-    core.raise("SGL_EARG", ("randint: %d to %d does not fit into %s"):format(low, high, o.dtype),
-      "give the dtype: sgl.randint(low, high, size, { dtype = \"i64\" })")
-  end
+  need_fit("randint", low, high - 1, o.dtype)
   local range = high - low
   if range < 0 or range > RANDOM_RANGE then          -- below 0: the difference wrapped around
     core.raise("SGL_EARG", ("randint: %d to %d is too wide a range"):format(low, high),
@@ -227,6 +238,7 @@ api.fn(root, "randperm", {
   opts = { { "dtype", "string", "i32", "element type" } },
   returns = "tensor [n]",
 }, function(n, o)
+  need_fit("randperm", 0, core.is_dim(n) and n or math.max(n - 1, 0), o.dtype)
   local keys = uniform48(dims.sizes("randperm", { n }))
   return cast(apply("argsort", keys, { dim = 1, descending = false }), o.dtype)
 end)

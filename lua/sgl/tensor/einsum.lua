@@ -9,6 +9,7 @@ local api = require "sgl.api"
 local core = require "sgl.core"
 local dims = require "sgl.tensor.dims"
 local linalg = require "sgl.tensor.linalg"
+local wide = require "sgl.tensor.wide".composite
 
 local apply, raise = core.apply, core.raise
 
@@ -202,15 +203,8 @@ local function join(equation, a, b, needed)
   return { names = names, t = product:reshape(concat(nb, nl, nr)) }
 end
 
-api.fn(api.root, "einsum", {
-  doc = "Sum of products by index names: 'ij,jk->ik' is the matrix product. Names that stand "
-    .. "twice in one operand take its diagonal; '...' stands for further dims.",
-  args = { { "equation", "string", 'such as "ij,jk->ik"' },
-           { "operands", "tensor...", "one for each part before the arrow" } }, returns = "tensor",
-  errors = "an equation that does not fit the operands",
-}, function(equation, list)
-  local operands, counts, most, right = parse(equation, list)
-  local result = result_names(equation, right, counts, most)
+-- The operands joined one after the other, as a tensor with the names of the result.
+local function contract(equation, operands, result)
   local joined = operands[1]
   for i = 2, #operands do
     local needed = {}
@@ -220,6 +214,22 @@ api.fn(api.root, "einsum", {
     end
     joined = join(equation, joined, operands[i], needed)
   end
-  joined = sum_out(joined, positions(result))
-  return (arrange(joined, result))
+  return (arrange(sum_out(joined, positions(result)), result))
+end
+
+api.fn(api.root, "einsum", {
+  doc = "Sum of products by index names: 'ij,jk->ik' is the matrix product. Names that stand "
+    .. "twice in one operand take its diagonal; '...' stands for further dims.",
+  args = { { "equation", "string", 'such as "ij,jk->ik"' },
+           { "operands", "tensor...", "one for each part before the arrow" } }, returns = "tensor",
+  errors = "an equation that does not fit the operands",
+}, function(equation, list)
+  local operands, counts, most, right = parse(equation, list)
+  local result, tensors = result_names(equation, right, counts, most), {}
+  for i, operand in ipairs(operands) do tensors[i] = operand.t end
+  return wide("einsum", tensors, #tensors, function(...)
+    local parts = {}
+    for i, t in ipairs { ... } do parts[i] = { names = operands[i].names, t = t } end
+    return contract(equation, parts, result)
+  end)
 end)

@@ -9,7 +9,7 @@
 local api = require "sgl.api"
 local core = require "sgl.core"
 local dims = require "sgl.tensor.dims"
-local wide = require "sgl.tensor.wide"
+local wide = require "sgl.tensor.wide".composite
 
 local Tensor = core.Tensor
 
@@ -97,8 +97,7 @@ api.tensor("trunc", { doc = "The part before the point.", args = { T }, returns 
   function(t) return t:lt(0):where(t:ceil(), t:floor()) end)
 api.tensor("frac", { doc = "x - trunc(x).", args = { T }, returns = "tensor" },
   function(t) return t - t:trunc() end)
-api.tensor("log10", { doc = "Logarithm to base 10.", args = { T }, returns = "tensor" },
-  function(t) return t:log() / math.log(10) end)
+composite("log10", "Logarithm to base 10.", function(x) return x:log() / math.log(10) end)
 api.tensor("nan_to_num", {
   doc = "NaN replaced by a value.", args = { T, { "value", "number?", "default 0", input = true } },
   returns = "tensor",
@@ -108,13 +107,15 @@ api.tensor("lerp", {
   args = { T, { "other", "tensor", "where weight is 1" },
            { "weight", "number|tensor", "0 gives t, 1 gives other" } }, returns = "tensor",
 }, function(t, other, weight)
-  local near = t + weight * (other - t)
-  -- From the other end, so that 1 gives `other` to the bit.
-  local far = other - (other - t) * (1 - weight)
-  if core.number_type(weight) and not core.weak(weight) then
-    return math.abs(weight) < 0.5 and near or far
-  end
-  return weight:abs():lt(0.5):where(near, far)
+  local number = core.number_type(weight) and not core.weak(weight)
+  return wide("lerp", { t, other, not number and weight or nil }, 3, function(a, b, share)
+    share = share or weight
+    local near = a + share * (b - a)
+    -- From the other end, so that 1 gives `other` to the bit.
+    local far = b - (b - a) * (1 - share)
+    if number then return math.abs(share) < 0.5 and near or far end
+    return share:abs():lt(0.5):where(near, far)
+  end)
 end)
 
 composite("silu", "x * sigmoid(x).", function(x) return x * x:sigmoid() end)

@@ -8,6 +8,7 @@ local api = require "sgl.api"
 local core = require "sgl.core"
 local dims = require "sgl.tensor.dims"
 local movement = require "sgl.tensor.movement"
+local wide = require "sgl.tensor.wide".composite
 
 local apply, raise = core.apply, core.raise
 local reshape = movement.reshape
@@ -127,7 +128,9 @@ api.tensor("cross", {
     end
   end
   -- Component i is a[i+1]·b[i+2] - a[i+2]·b[i+1], positions taken modulo 3.
-  return a:roll(-1, axis) * b:roll(-2, axis) - a:roll(-2, axis) * b:roll(-1, axis)
+  return wide("cross", { a, b }, 2, function(x, y)
+    return x:roll(-1, axis) * y:roll(-2, axis) - x:roll(-2, axis) * y:roll(-1, axis)
+  end)
 end)
 
 api.tensor("kron", {

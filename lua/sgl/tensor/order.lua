@@ -9,6 +9,7 @@ local core = require "sgl.core"
 local dims = require "sgl.tensor.dims"
 local gather = require "sgl.tensor.gather".gather
 local narrow = require "sgl.tensor.movement".narrow
+local wide = require "sgl.tensor.wide".composite
 
 local apply, raise = core.apply, core.raise
 
@@ -78,16 +79,18 @@ api.tensor("quantile", {
     raise("SGL_ESHAPE", ("quantile: dim %s of %s has no elements"):format(axis, dims.text(from)))
   end
   if not from.dtype:find "f" then from = from:to("f32") end
-  local sorted = gather("quantile", from, axis, (argsort("quantile", from, axis)))
-  local at = q * (n - 1)
-  local low, high = at // 1, -(-at // 1)
-  local share = at - low
-  local below, above = element(sorted, axis, low), element(sorted, axis, high)
-  -- Equal infinities have no line between them. NaN is sorted last.
-  local value = below:eq(above):where(below, below * (1 - share) + above * share)
-  local last = narrow(sorted, axis, n, n)
-  value = last:isnan():where(last, value)
-  return o.keepdim and dim and value or value:squeeze(axis)
+  return wide("quantile", { from }, 1, function(x)
+    local sorted = gather("quantile", x, axis, (argsort("quantile", x, axis)))
+    local at = q * (n - 1)
+    local low, high = at // 1, -(-at // 1)
+    local share = at - low
+    local below, above = element(sorted, axis, low), element(sorted, axis, high)
+    -- Equal infinities have no line between them. NaN is sorted last.
+    local value = below:eq(above):where(below, below * (1 - share) + above * share)
+    local last = narrow(sorted, axis, n, n)
+    value = last:isnan():where(last, value)
+    return o.keepdim and dim and value or value:squeeze(axis)
+  end)
 end)
 
 api.tensor("cumsum", {
@@ -134,8 +137,9 @@ api.tensor("cumprod", {
 }, function(t, dim)
   local axis = dims.axis("cumprod", t, dim)
   if t.dtype == "bool" or t.dtype == "u8" then t = t:to("i32") end
-  return (core.composite("cumprod", { t }, running, t, axis,
-    function(a, b) return a * b end, 1))
+  return wide("cumprod", { t }, 1, function(x)
+    return running(x, axis, function(a, b) return a * b end, 1)
+  end)
 end)
 
 local LIMITS = { u8 = { 0, 255 }, i32 = { -2 ^ 31, 2 ^ 31 - 1 }, i64 = { -2 ^ 53, 2 ^ 53 } }

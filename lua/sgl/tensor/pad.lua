@@ -62,5 +62,6 @@ api.tensor("pad", {
     if o.mode ~= "constant" then t = pad_by_index(t, axis, lo[axis], hi[axis], o.mode) end
   end
   if o.mode ~= "constant" then return t end
+  core.full({}, o.value, t.dtype, "pad")      -- refuses a value that the dtype has not
   return apply("pad", t, { lo = lo, hi = hi, value = o.value })
 end)

@@ -10,7 +10,7 @@ local dims = require "sgl.tensor.dims"
 local float = require "sgl.tensor.elementwise".float
 local reshape = require "sgl.tensor.movement".reshape
 local gather = require "sgl.tensor.gather".gather
-local wide = require "sgl.tensor.wide"
+local wide = require "sgl.tensor.wide".composite
 
 local apply, raise = core.apply, core.raise
 

@@ -136,7 +136,7 @@ core.Tensor.__unheld = core.unheld          -- asked by t[key] = v and t:assign(
 
 function core.Tensor.__setitem(t, key, v)
   if type(v) == "number" or type(v) == "boolean" or core.weak(v) then
-    v = core.full({}, v, t.dtype)
+    v = core.full({}, v, t.dtype, "t[key] = v")
   else
     v = core.is_tensor(v) and v:to(t.dtype) or core.tensor(v, t.dtype)
   end

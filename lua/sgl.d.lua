@@ -1784,6 +1784,11 @@ function sgl.Graph:eval(inputs, nodes) end
 ---@return sgl.Tensor[] # list of tensors
 function sgl.Graph:run(inputs) end
 
+---Records the graph's operations on tensors, as if they were written here: also inside a step, with gradients.
+---@param inputs table list of tensors
+---@return table # list of the outputs; list of { number of an input, the value assigned to it }
+function sgl.Graph:apply(inputs) end
+
 ---Frees the graph. The object cannot be used again.
 function sgl.Graph:close() end
 

@@ -53,6 +53,9 @@ local PAGES = {
   { "docs/events.md", function()
     return with_outputs("docs/events.md", require "api.events"(read "docs/events.md"))
   end },
+  { "docs/from-pytorch.md", function()
+    return with_outputs("docs/from-pytorch.md", require "api.pytorch"())
+  end },
   { "lua/sgl.d.lua", function() return require "api.annotations"(api.all(), sgl) end },
   { "README.md", readme },
   example_page "docs/capture.md",

@@ -47,6 +47,13 @@ M.files = {
 }
 
 M.raises = {
+  { "sizes",
+    { "SGL_EARG", "return sgl.ones(2, 3).shape[0]", "the shape [2, 3] has no size 0",
+      "from 1 to 2, or from -1" },
+    { "SGL_EARG", "return sgl.ones(2, 3).shape[-3]", "no size -3" },
+    { "SGL_EARG", "return sgl.zeros().shape[-1]", "[]", "without dims has no sizes" },
+  },
+
   { "shapes of elementwise operations",
     { "SGL_ESHAPE", "sgl.ones(2, 3) + sgl.ones(2, 4)", "add", "f32[2, 3]", "f32[2, 4]",
       "dim 2: 3 against 4" },
@@ -98,6 +105,8 @@ M.raises = {
       "stride", "an integer or a list of two" },
     { "SGL_EARG", "nn.Sequential(nn.ReLU)", "argument 'modules' must be a module" },
     { "SGL_EARG", "optim.SGD({ nn.parameter(sgl.ones(2)) }):stp()", "did you mean 'step'" },
+    { "SGL_EARG", "optim.SGD({ nn.parameter(sgl.ones(2)) }):step()", "'grads' must be a table",
+      "use opt:minimize(loss)" },
     { "SGL_EARG", "nn.Conv2d(1, 1, { 3, 3, 3 })", "kernel", "a list of two" },
   },
 
@@ -157,7 +166,7 @@ M.raises = {
       "position [2]", "train.lua:3", "count from 0" },
     { "SGL_EDTYPE", "nn.Embedding(10, 4)(sgl.ones(2))", "nn.embedding", "f32[2]", "index:int()" },
     { "SGL_EINDEX", "nn.cross_entropy(sgl.ones(2, 3), sgl.tensor { 0, 7 }):item()", "index 7",
-      "[0, 3)", "position [2]", "count from 0" },
+      "[0, 3)", "position [2]", "train.lua:3, in cross_entropy", "count from 0" },
     { "SGL_EINDEX", "return sgl.ones(2, 3)[5]", "position 5", "dim 1 of f32[2, 3]", "from 1 to 2" },
     { "SGL_EINDEX", "return sgl.ones(2, 3)[{ {}, { 2, 9 } }]", "{2, 9}", "dim 2 of f32[2, 3]",
       "from 1 to 3" },
@@ -211,7 +220,8 @@ M.raises = {
     { "SGL_EARG", "nn.Dropout(1.5)", "[0, 1), got 1.5" },
     { "SGL_EARG", "nn.dropout(sgl.ones(3), 0 / 0)", "[0, 1), got" },
     { "SGL_EARG", 'nn.gelu(sgl.ones(2), { approximate = "fast" })', "'none' or 'tanh'" },
-    { "SGL_EARG", "nn.Sequential(nn.ReLU(), nil, nn.ReLU())", "must be a module, got nil" },
+    { "SGL_EARG", "nn.Sequential(nn.ReLU(), nil, nn.ReLU())",
+      "must be a module, got nil (number 2 of them)" },
     { "SGL_ESTATE", 'nn.module("Gate", function() end)()(sgl.ones(2))', "nn.Gate has no forward",
       "define function Gate:forward(...)" },
     { "SGL_EDTYPE", "nn.parameter(sgl.ones(3):int())", "i32[3]", ":float()" },
@@ -469,6 +479,12 @@ M.returns = {
 }
 
 M.commands = {
+  { "", [[-e 'local d = require("sgl").data.csv("no.csv") d:batches(2)']], "attempt to index a nil",
+    "the call at (command line):1 gave nil: no.csv: cannot read", "assert(…)" },
+  { "", [[-e 'local function f(x) return f(x) + 1 end f(1)']], "stack overflow",
+    "a function calls itself without end" },
+  { "", [[-e 'local function f(x) return f(x) + 1 end require("sgl").compile(f)(1)']],
+    "stack overflow", "a function calls itself without end" },
   { "SGL_THREADS=many", "-e 'require \"sgl\"'", "SGL_THREADS", "'many'", "0 to 256" },
   { "SGL_ISA=sse", "-e 'require \"sgl\"'", "SGL_ISA", "'sse'", "portable avx2 avx512" },
   { "", "--threads=x -e 'x = 1'", "threads", "'x'", "0 to 256" },

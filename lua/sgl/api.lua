@@ -16,6 +16,7 @@
 --        the row has opts, a fresh table with every default filled in. An options table may
 --        stand where optional arguments are left out.
 local core = require "sgl.core"
+local pytorch = require "sgl.pytorch"
 
 local api = {}
 local rows = {}
@@ -62,7 +63,7 @@ function api.describe(v)
   elseif core.is_dim(v) then
     return ("the size '%s'"):format(v)
   elseif type(v) == "string" then
-    return ("'%s'"):format(v)
+    return core.quote(v)
   elseif type(v) == "number" or type(v) == "boolean" then
     return tostring(v)
   elseif is_module(v) then
@@ -103,9 +104,11 @@ local function accept(spec, value)
   return nil
 end
 
-local function wrong_type(full, kind, row, spec, value)
-  core.raise("SGL_EARG", ("%s: %s '%s' must be %s, got %s"):format(
-    full, kind, row[1], type_words(spec.names), api.describe(value)), row.usage)
+-- `item` is the place among the values of a rest argument.
+local function wrong_type(full, kind, row, spec, value, item)
+  core.raise("SGL_EARG", ("%s: %s '%s' must be %s, got %s%s"):format(
+    full, kind, row[1], type_words(spec.names), api.describe(value),
+    item and item > 1 and (" (number %d of them)"):format(item) or ""), row.usage)
 end
 
 local function range_words(range, value)
@@ -155,12 +158,12 @@ local function accept_weak(full, kind, row, spec, value)
 end
 
 -- The value of an argument or option in its checked form; raises when it is not as its row says.
-local function checked(full, kind, row, spec, value)
+local function checked(full, kind, row, spec, value, item)
   local result, range = accept(spec, value), row.within
   if result == nil and core.weak(value) then
     result = accept_weak(full, kind, row, spec, value)
   end
-  if result == nil then wrong_type(full, kind, row, spec, value) end
+  if result == nil then wrong_type(full, kind, row, spec, value, item) end
   if row.among then check_word(full, kind, row, result) end
   if range and type(result) == "number" and not in_range(range, result) then
     core.raise("SGL_EARG", ("%s: %s '%s' must be %s, got %s"):format(
@@ -184,8 +187,8 @@ end
 local function unknown_option(full, opts, key)
   local names = option_names(opts)
   local near = core.nearest(tostring(key), names)
-  core.raise("SGL_EARG", ("%s: unknown option '%s' (%soptions: %s)"):format(
-    full, tostring(key), near and ("did you mean '%s'? "):format(near) or "",
+  core.raise("SGL_EARG", ("%s: unknown option %s (%soptions: %s)"):format(
+    full, core.quote(key), near and ("did you mean '%s'? "):format(near) or "",
     table.concat(names, ", ")))
 end
 
@@ -228,9 +231,9 @@ function api.options(full, opts, given)
   return result
 end
 
-local function check_one(full, arg, spec, value)
+local function check_one(full, arg, spec, value, item)
   if value == nil and spec.optional then return nil end
-  return checked(full, "argument", arg, spec, value)
+  return checked(full, "argument", arg, spec, value, item)
 end
 
 local function too_many(full, most, given)
@@ -272,7 +275,7 @@ function api.checker(full, row)
     if rest then
       local list = {}
       for i = fixed + 1, count do
-        list[i - fixed] = check_one(full, args[total], rest, given[i])
+        list[i - fixed] = check_one(full, args[total], rest, given[i], i - fixed)
       end
       out[total] = list
     end
@@ -281,9 +284,15 @@ function api.checker(full, row)
   end
 end
 
+--- Hands on what it gets. The functions that users call end in it, so that they make no tail call
+--- themselves: an error then knows whether the user made one, and lost the line.
+function api.pass(...) return ... end
+
+local pass = api.pass
+
 local function wrap(full, row, fn)
   local check = api.checker(full, row)
-  return function(...) return fn(check(...)) end
+  return function(...) return pass(fn(check(...))) end
 end
 
 -- The file that is being loaded, as "tensor/reduce.lua": the docs group rows by it.
@@ -310,13 +319,18 @@ local function prefix(module)
   return (names[module] or "sgl"):gsub("%.functional$", "")
 end
 
---- Raises for a field that a table has not, with the nearest of those it has.
+--- Raises for a field that a table has not, with what is written for it here, or the nearest of
+--- those it has.
 function api.no_field(name, known, key)
+  local hint = pytorch.hint(api.root, name, key)
   table.sort(known)
-  local near = core.nearest(tostring(key), known)
-  core.raise("SGL_EARG", ("%s has no field '%s'%s"):format(name, tostring(key),
-    near and (" (did you mean '%s'?)"):format(near) or ""))
+  local near = not hint and core.nearest(tostring(key), known)
+  core.raise("SGL_EARG", ("%s has no field %s%s"):format(name, core.quote(key),
+    near and (" (did you mean '%s'?)"):format(near) or ""), hint)
 end
+
+-- What a method is called that tensors have not; src/tensor/meta.c asks.
+function core.Tensor.__hint(name) return pytorch.hint(api.root, "tensor", name) end
 
 --- The names that a table has for users.
 function api.fields(t)
@@ -417,7 +431,7 @@ end
 function api.bound(class, full, name, fn)
   return function(self, ...)
     if not core.is_a(self, class) then wrong_self(full, name, self) end
-    return fn(self, ...)
+    return pass(fn(self, ...))
   end
 end
 

@@ -2,6 +2,7 @@
 --
 -- In:    the words after the command.
 -- Out:   text on stdout; an error where a word is missing or a script fails.
+local core = require "sgl.core"
 local cli = {}
 
 cli["?"] = function(name)
@@ -16,7 +17,7 @@ local function run_in_segments(path, ...)
   if not chunk then error(message, 0) end
   require "sgl.compile.captures".in_segments = true
   _G.arg = { [0] = path, ... }
-  return xpcall(chunk, function(e) return debug.traceback(tostring(e), 2) end, ...)
+  return xpcall(chunk, function(e) return debug.traceback(core.explain(tostring(e)), 2) end, ...)
 end
 
 local USAGE = "usage: sgl breaks [--picture FOLDER] SCRIPT [ARGUMENTS]"

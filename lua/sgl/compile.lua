@@ -215,7 +215,7 @@ api.method(Compiled, "graph", {
     if stage == known then return program:print(stage) end
   end
   local near = core.nearest(stage, STAGES)
-  raise("SGL_EARG", ("graph: unknown stage '%s' (%sstages: %s)"):format(stage,
+  raise("SGL_EARG", ("graph: unknown stage %s (%sstages: %s)"):format(core.quote(stage),
     near and ("did you mean '%s'? "):format(near) or "", table.concat(STAGES, ", ")))
 end)
 
@@ -334,8 +334,8 @@ api.fn(api.root, "compile", {
   local where = type(fn) == "function" and debug.getinfo(fn, "S") or {}
   local name = o.name or ("%s:%d"):format(where.short_src or "?", where.linedefined or 0)
   if o.effects ~= "refuse" and o.effects ~= "once" then
-    raise("SGL_EARG", ("compile: option 'effects' must be 'refuse' or 'once', got '%s'"):format(
-      o.effects))
+    raise("SGL_EARG", ("compile: option 'effects' must be 'refuse' or 'once', got %s"):format(
+      core.quote(o.effects)))
   end
   local self = setmetatable({
     fn = fn, name = name, entries = {}, order = {}, parameters = {}, changed = {}, broken = {},

@@ -85,7 +85,7 @@ local function load_yaml(text, file, found)
   local lines = {}
   for _, pair in ipairs(pairs_of_file) do
     if lines[pair.key] then
-      raise("SGL_EKNOB", ("'%s' is said twice"):format(pair.key),
+      raise("SGL_EKNOB", ("%s is said twice"):format(core.quote(pair.key)),
         ("the first is in line %d"):format(lines[pair.key]), file, pair.line)
     end
     lines[pair.key] = pair.line
@@ -132,7 +132,7 @@ local function load_lua(text, file, found)
   local env = setmetatable({}, {
     __index = function(_, name)
       if values[name] then return values[name] end
-      raise("SGL_EKNOB", ("'%s' is not known in a configuration file"):format(tostring(name)),
+      raise("SGL_EKNOB", ("%s is not known in a configuration file"):format(core.quote(name)),
         "lines of the form `name = value` set settings; env \"NAME\" reads the environment", file,
         line_of_caller())
     end,

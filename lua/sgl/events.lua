@@ -130,7 +130,7 @@ local function check_name(name)
     if kind.name == name then return end
   end
   local near = core.nearest(name, names)
-  raise("SGL_EARG", ("on: unknown event '%s' (%sevents: %s)"):format(name,
+  raise("SGL_EARG", ("on: unknown event %s (%sevents: %s)"):format(core.quote(name),
     near and ("did you mean '%s'? "):format(near) or "", table.concat(names, ", ")))
 end
 

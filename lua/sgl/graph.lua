@@ -48,7 +48,7 @@ end
 
 local function find(nodes, name)
   if nodes[name] and name ~= "order" then return nodes[name] end
-  raise("SGL_EARG", ("the graph has no node '%s'"):format(name),
+  raise("SGL_EARG", ("the graph has no node %s"):format(core.quote(name)),
     "nodes: " .. table.concat(nodes.order, ", "))
 end
 

@@ -69,5 +69,10 @@ api.native("Graph", {}, {
   { "run", { doc = "Compiles the graph and runs it once on the backend.",
     args = { { "inputs", "table", "list of tensors" } }, returns = "list of tensors",
     errors = "inputs that do not fit" } },
+  { "apply", { doc = "Records the graph's operations on tensors, as if they were written here: "
+    .. "also inside a step, with gradients.",
+    args = { { "inputs", "table", "list of tensors" } },
+    returns = "list of the outputs; list of { number of an input, the value assigned to it }",
+    errors = "inputs that do not fit; a graph that prints or asserts" } },
   { "close", { doc = "Frees the graph. The object cannot be used again." } },
 })

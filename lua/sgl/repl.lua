@@ -56,7 +56,7 @@ end
 -- The message, and, when the user's code is more than the line itself, the traceback above the
 -- session's own frames.
 local function with_traceback(message)
-  local text = tostring(message)
+  local text = core.explain(tostring(message))
   local trace = debug.traceback("", 2):gsub("\n%s*%[C%]: in function 'xpcall'.*", "")
   local own = 0
   for frame in trace:gmatch "\n\t([^\n]+)" do

@@ -46,10 +46,11 @@ local function add(list, name, value, path, seen, above)
     list[#list + 1] = { name, core.is_tensor(value) and value or core.full({}, value, "f64") }
     return list
   elseif type(value) ~= "table" then
-    raise("SGL_EARG", ("save: '%s' is %s, which %s cannot hold"):format(
-      name, api.describe(value), path), "tensors, numbers and tables of them can be saved")
+    raise("SGL_EARG", ("save: %s is %s, which %s cannot hold"):format(
+      core.quote(name), api.describe(value), path),
+      "tensors, numbers and tables of them can be saved")
   elseif above[value] then
-    raise("SGL_EARG", ("save: '%s' is a table that contains itself"):format(name))
+    raise("SGL_EARG", ("save: %s is a table that contains itself"):format(core.quote(name)))
   end
   above[value] = true
   local dict = type(value.state_dict) == "function" and value:state_dict() or value

@@ -135,6 +135,117 @@ describe("the program says what is wrong with", function()
   end
 end)
 
+describe("a value in a message", function()
+  local LONG, STEERS = ("x"):rep(5000), "a\27[2Jb\n\0\x9b\xc2\x9bö"
+
+  -- Ways for a text of the user into a message.
+  local WAYS = {
+    function(text) return sgl[text] end,
+    function(text) return sgl.nn[text] end,
+    function(text) return sgl.ones(2)[text] end,
+    function(text) return sgl.zeros(text) end,
+    function(text) return sgl.ones(2):to(text) end,
+    function(text) return sgl.ones(2):mean(1, { [text] = true }) end,
+    function(text) return sgl.nn.Linear(2, 2, { dtype = text }) end,
+    function(text) return sgl.einsum(text, sgl.ones(2)) end,
+    function(text) return sgl.ones(2):pad({ 1, 1 }, { mode = text }) end,
+    function(text) return sgl.nn.mse_loss(sgl.ones(2), sgl.ones(2), { reduction = text }) end,
+    function(text) return sgl.nn.init.kaiming_normal(sgl.ones(2, 2), { mode = text }) end,
+    function(text) return sgl.on(text, function() end) end,
+    function(text) return sgl.save({ [text] = print }, "/dev/null") end,
+    function(text) sgl.config[text] = 1 end,
+    function(text) sgl.config.isa = text end,
+    function(text) return sgl.dim(text) end,
+    function(text) return core.graph {}:eval({}, { text }) end,
+    function(text) return sgl.compile(print, { batch = { [text] = 1 } })(sgl.ones(2)) end,
+    function(text) error(select(2, sgl.load(text)), 0) end,
+    function(text) error(select(2, sgl.data.csv(text)), 0) end,
+  }
+
+  it("is cut at 200 bytes", function()
+    for i, way in ipairs(WAYS) do
+      local text = tostring(support.error_of(function()
+        way(LONG)
+        error("xx" .. i, 0)                     -- such a name is none too long
+      end))
+      assert(#text < 1000, ("way %d: %d bytes: %s"):format(i, #text, text:sub(1, 300)))
+      local shown = text:match "xx+"
+      assert(shown and #shown <= 200, ("way %d: %s"):format(i, text:sub(1, 300)))
+    end
+  end)
+
+  it("has no bytes that steer a terminal", function()
+    for i, way in ipairs(WAYS) do
+      local text = tostring(support.error_of(way, STEERS))
+      assert(not text:find "[\0-\9\11-\31\127]" and not text:find("b\n", 1, true),
+        ("way %d: %q"):format(i, text))
+      assert(text:find("a\\x1b[2Jb\\n", 1, true), ("way %d: %q"):format(i, text))
+    end
+  end)
+
+  it("keeps whole characters, and escapes what is none", function()
+    assert.are.equal("'ö€\u{1F600}'", core.quote "ö€\u{1F600}")
+    assert.are.equal([['\xff\xc3(\xed\xa0\x80\xc2\x85']],
+      core.quote "\xff\xc3(\xed\xa0\x80\xc2\x85")
+    assert.are.equal("'" .. ("€"):rep(66) .. "...'", core.quote(("€"):rep(67)))
+    assert.are.equal("'" .. ("a"):rep(200) .. "'", core.quote(("a"):rep(200)))
+  end)
+end)
+
+describe("a tensor where Lua needs a number", function()
+  it("is told how to read it", function()
+    for _, call in ipairs { "('%.3f'):format(t)", "math.floor(t)", "('a'):rep(t)",
+                            "(function() for _ = 1, t do end end)()" } do
+      local fn = assert(load("local t = ... return " .. call, "@train.lua"))
+      local text = tostring(support.error_of(fn, sgl.ones(1)))
+      assert(text:find("got tensor (t:item() is its value)", 1, true), text)
+    end
+  end)
+end)
+
+describe("a tail call", function()
+  local function tail(x) return x:matmul(sgl.ones(3, 3)) end
+  local function plain(x)
+    local y = x:matmul(sgl.ones(3, 3))
+    return y
+  end
+  local function lost(fn, ...)
+    local e = support.error_of(function(...)
+      local r = fn(...)
+      return r
+    end, ...)
+    return (e.hint or ""):find("tail call", 1, true) ~= nil
+  end
+
+  it("is told of, as Lua keeps no line of it", function()
+    local layer = sgl.nn.Linear(3, 3)
+    assert.is_true(lost(tail, sgl.ones(2, 2)))
+    assert.is_true(lost(function(x) return layer(x) end, sgl.ones(2, 2)))
+    assert.is_true(lost(function(x) return x:sum(9) end, sgl.ones(2, 2)))
+    assert.is_true(lost(function(x) return sgl.compile(x) end, 1))
+  end)
+
+  it("is not told of where there is none", function()
+    local layer, opt = sgl.nn.Linear(3, 3), sgl.optim.SGD({ sgl.nn.parameter(sgl.ones(2)) })
+    assert.is_false(lost(plain, sgl.ones(2, 2)))
+    for _, call in ipairs {
+      function(x) local y = layer(x) return y end,
+      function(x) local y = sgl.nn.Linear(x, x) return y end,
+      function(x) local y = x:sum(9) return y end,
+      function() opt:step(1) end,
+      function(x) opt:minimize(x) end,
+      function(x) sgl.data.dataset(x):split(2) end,
+      function(x) local y = sgl.optim.Adam(x) return y end,
+      function(x) local y = sgl.compile(x) return y end,
+      function(x) local y = sgl.nn.Sequential(x) return y end,
+      function(x) local y = sgl.optim.schedule.cosine(x) return y end,
+      function(x) sgl.on("x", x) end,
+    } do
+      assert.is_false(lost(call, sgl.ones(2, 2)), debug.getinfo(call, "S").linedefined)
+    end
+  end)
+end)
+
 describe("the table of bad uses", function()
   it("holds at least sixty", function()
     local count = #bad.returns + #bad.commands

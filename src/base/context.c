@@ -41,15 +41,17 @@ Pool *base_ctx_pool(Ctx *cx)
     return cx->pool;
 }
 
-/* Keys are hashes of (file, line); positions whose hashes meet sit at successive keys. */
-Src base_src(Ctx *cx, const char *file, int line)
+/* Keys are hashes of (file, line, in); positions whose hashes meet sit at successive keys. */
+Src base_src(Ctx *cx, const char *file, int line, const char *in)
 {
-    SrcPos pos = {base_intern(&cx->names, file, strlen(file)), line};
-    if (!pos.file) return 0;
+    SrcPos pos = {base_intern(&cx->names, file, strlen(file)), line, NULL};
+    if (in) pos.in = base_intern(&cx->names, in, strlen(in));
+    if (!pos.file || (in && !pos.in)) return 0;
     uint64_t key = base_hash((uint64_t)line, &pos.file, sizeof pos.file), id;
+    if (in) key = base_hash(key, &pos.in, sizeof pos.in);
     for (; base_map_get(&cx->source_ids, key, &id); key++) {
         const SrcPos *known = &cx->sources.at[id - 1];
-        if (known->file == pos.file && known->line == line) return (Src)id;
+        if (known->file == pos.file && known->line == line && known->in == pos.in) return (Src)id;
     }
     if (!vec_push(&cx->sources, pos)) return 0;
     id = (uint64_t)cx->sources.n;
@@ -62,7 +64,7 @@ Src base_src(Ctx *cx, const char *file, int line)
 
 SrcPos base_src_pos(const Ctx *cx, Src s)
 {
-    if (s == 0 || s > (Src)cx->sources.n) return (SrcPos){"?", 0};
+    if (s == 0 || s > (Src)cx->sources.n) return (SrcPos){"?", 0, NULL};
     return cx->sources.at[s - 1];
 }
 

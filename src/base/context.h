@@ -15,7 +15,11 @@
 
 typedef struct sgl_context Ctx;
 typedef uint32_t Src;               /* a position in the user's source; 0: unknown */
-typedef struct SrcPos { const char *file; int line; } SrcPos;
+typedef struct SrcPos {
+    const char *file;
+    int line;
+    const char *in;                 /* the function of the library that the line calls, or NULL */
+} SrcPos;
 
 enum { CTX_OPS, CTX_OBS, CTX_DIMS, CTX_COMM, CTX_EXEC, CTX_HOST, CTX_SLOTS };
 
@@ -38,8 +42,9 @@ struct sgl_context {
 Ctx *base_ctx_new(Err *e);          /* reads the environment; NULL with *e set */
 void base_ctx_free(Ctx *cx);
 Pool *base_ctx_pool(Ctx *cx);       /* the pool, by the knob `threads`; NULL: out of memory */
-Src base_src(Ctx *cx, const char *file, int line);      /* interned; 0 when memory is out */
-SrcPos base_src_pos(const Ctx *cx, Src s);              /* {"?", 0} for 0 */
+/* A position, interned; 0 when memory is out. */
+Src base_src(Ctx *cx, const char *file, int line, const char *in);
+SrcPos base_src_pos(const Ctx *cx, Src s);              /* {"?", 0, NULL} for 0 */
 
 /* The error of memory that was not there for `what`, such as "a graph"; SGL_ENOMEM. */
 int base_no_memory(Ctx *cx, const char *what);

@@ -1,11 +1,10 @@
 /* err.c: the error table's names and sentences, and the record of the first error.
  *
- * Holds: nothing here allocates, so reporting that memory is out works; a text that is too long
- *        ends in "...".
+ * Holds: nothing here allocates, so reporting that memory is out works; message.h
+ *        says how values stand in texts.
  */
 #include "base/err.h"
-#include <stdio.h>
-#include <string.h>
+#include "base/message.h"
 
 typedef struct ErrInfo {
     int code;
@@ -31,20 +30,12 @@ const char *base_err_name(int code) { return info_of(code)->name; }
 
 const char *base_err_sentence(int code) { return info_of(code)->sentence; }
 
-static void print_into(char *to, size_t cap, const char *fmt, va_list ap)
-{
-    static const char more[] = "...";
-    int n = vsnprintf(to, cap, fmt, ap);
-    if (n < 0) to[0] = 0;
-    else if ((size_t)n >= cap) memcpy(to + cap - sizeof more, more, sizeof more);
-}
-
 int base_err_vset(Err *e, int code, const char *fmt, va_list ap)
 {
     if (!e || e->code != SGL_OK) return code;
     e->code = code;
     e->hint[0] = 0;
-    print_into(e->text, sizeof e->text, fmt, ap);
+    base_message_format(e->text, sizeof e->text, fmt, ap);
     return code;
 }
 
@@ -62,7 +53,7 @@ void base_err_hint(Err *e, const char *fmt, ...)
     if (!e || e->code == SGL_OK || e->hint[0]) return;
     va_list ap;
     va_start(ap, fmt);
-    print_into(e->hint, sizeof e->hint, fmt, ap);
+    base_message_format(e->hint, sizeof e->hint, fmt, ap);
     va_end(ap);
 }
 

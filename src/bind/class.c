@@ -4,7 +4,8 @@
  */
 #include "bind/room.h"
 
-static const char KIND; /* its address is the key, in a metatable, of how its objects are called */
+static const char CLASS; /* its address is the key, in a metatable, of the name in the registry */
+static const char KIND;  /* its address is the key, in a metatable, of how its objects are called */
 
 void bind_functions(lua_State *L, const luaL_Reg *const *lists, int n)
 {
@@ -24,6 +25,8 @@ void bind_class(lua_State *L, const char *name, const luaL_Reg *meta,
     int class = lua_gettop(L);
     lua_pushstring(L, name + sizeof "sgl." - 1);
     lua_setfield(L, class, "__name");
+    lua_pushstring(L, name);
+    lua_rawsetp(L, class, &CLASS);
     lua_newtable(L);
     bind_functions(L, methods, n);
     lua_setfield(L, class, "__index");
@@ -53,11 +56,7 @@ const char *bind_class_word(lua_State *L, int arg)
 bool bind_is_class(lua_State *L, int meta)
 {
     int top = lua_gettop(L);
-    lua_pushliteral(L, "__name");
-    if (lua_rawget(L, meta) == LUA_TSTRING) {
-        lua_pushfstring(L, "sgl.%s", lua_tostring(L, -1));
-        lua_rawget(L, LUA_REGISTRYINDEX);
-    }
+    if (lua_rawgetp(L, meta, &CLASS) == LUA_TSTRING) lua_rawget(L, LUA_REGISTRYINDEX);
     bool is = lua_rawequal(L, -1, meta);
     lua_settop(L, top);
     return is;
@@ -65,7 +64,7 @@ bool bind_is_class(lua_State *L, int meta)
 
 void bind_open_functions(lua_State *L)
 {
-    static const luaL_Reg *const LISTS[] = {BIND_ERROR, BIND_ARGS, BIND_FIELDS, BIND_EVENTS,
-                                            BIND_LIFECYCLE};
+    static const luaL_Reg *const LISTS[] = {BIND_ERROR,  BIND_EXPLAIN, BIND_ARGS,
+                                            BIND_FIELDS, BIND_EVENTS,  BIND_LIFECYCLE};
     bind_functions(L, LISTS, sizeof LISTS / sizeof *LISTS);
 }

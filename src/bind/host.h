@@ -79,8 +79,12 @@ int bind_throw(lua_State *L, Host *h);             /* raises the context's error
 int bind_fail(lua_State *L, const Err *e);         /* pushes nil, message, code; returns 3 */
 SrcPos bind_position(lua_State *L, lua_Debug *ar); /* the user's; file is NULL if unknown, or
                                                       lives as long as *ar and the context */
-Src bind_src(lua_State *L, Host *h);
+Src bind_src(lua_State *L, Host *h, const char *in); /* in: a function of the library, or NULL */
 const char *bind_plain_name(const char *file); /* without "./" */
+
+/* explain.c: the message of an error that nobody caught, with its cause where that is known;
+ * pushes. */
+const char *bind_explain(lua_State *L, const char *message);
 
 /* args.c: `what` begins the message, such as the name of the op. */
 const char *bind_kind(lua_State *L, int arg);                 /* "a tensor", "nil" …; pushes */

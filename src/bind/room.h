@@ -10,6 +10,9 @@ void bind_open_error(lua_State *L); /* the class of error objects; the host is o
 /* class.c: how the object's class calls it; NULL: by its name. May push. */
 const char *bind_class_word(lua_State *L, int arg);
 
+extern const char BIND_FAILURE; /* its address is the key, in the registry, of the text of the last
+                                   call that failed and gave nil */
+
 /* An event that waits to be told. */
 typedef struct Queued {
     int table; /* the reporter's own table in the registry, or LUA_NOREF */
@@ -19,7 +22,7 @@ typedef struct Queued {
 
 typedef struct Events {
     int sink;
-    int table;        /* that of the event that Lua is reporting now, or LUA_NOREF */
+    int table; /* that of the event that Lua is reporting now, or LUA_NOREF */
     bool telling;
     int held;         /* above 0: nothing is told now */
     int depth;        /* that of events which happen now */
@@ -33,5 +36,6 @@ void bind_events_push(lua_State *L, const ObsEvent *e, int table);
 extern const char BIND_LISTENER; /* its address is the key of the listener in the registry */
 
 /* What a file adds to sgl.core. */
-extern const luaL_Reg BIND_ERROR[], BIND_ARGS[], BIND_FIELDS[], BIND_EVENTS[], BIND_LIFECYCLE[];
+extern const luaL_Reg BIND_ERROR[], BIND_EXPLAIN[], BIND_ARGS[], BIND_FIELDS[], BIND_EVENTS[],
+    BIND_LIFECYCLE[];
 #endif

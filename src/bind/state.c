@@ -59,7 +59,7 @@ static int add_traceback(lua_State *L)
     if (!message && luaL_callmeta(L, 1, "__tostring") && lua_type(L, -1) == LUA_TSTRING)
         message = lua_tostring(L, -1);
     if (!message) message = lua_pushfstring(L, "(error object is a %s value)", luaL_typename(L, 1));
-    luaL_traceback(L, L, message, 1);
+    luaL_traceback(L, L, bind_explain(L, message), 1);
     return 1;
 }
 

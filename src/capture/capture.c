@@ -184,10 +184,11 @@ static void check_whole(lua_State *L, Capture *c)
 static SrcPos function_start(lua_State *L, Host *h, int arg)
 {
     lua_Debug ar;
-    if (!lua_isfunction(L, arg)) return (SrcPos){NULL, 0};
+    if (!lua_isfunction(L, arg)) return (SrcPos){NULL, 0, NULL};
     lua_pushvalue(L, arg);
     lua_getinfo(L, ">S", &ar);
-    return base_src_pos(h->cx, base_src(h->cx, bind_plain_name(ar.short_src), ar.linedefined));
+    return base_src_pos(h->cx,
+                        base_src(h->cx, bind_plain_name(ar.short_src), ar.linedefined, NULL));
 }
 
 /* What fn returned, on the top, becomes the list of outputs. The hook is off: that is no part of
@@ -317,7 +318,8 @@ static int capture(lua_State *L)
     capturing_begin(L, h, c);
     tensor_recorder_on(h, &c->recorder);
     bind_events_hold(h, true);
-    c->trace.graph->src = start.file ? base_src(h->cx, start.file, start.line) : bind_src(L, h);
+    c->trace.graph->src =
+        start.file ? base_src(h->cx, start.file, start.line, NULL) : bind_src(L, h, NULL);
     record(L, h, c, g);
     c->whole = true;
     capture_off(L, c);

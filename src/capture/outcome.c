@@ -207,7 +207,7 @@ static const Outcome *hold(lua_State *L, Capture *step, int op, int a, int b, co
     const Outcome *before = known(step, &o);
     if (before) return before;
     o.condition.ops = op < 0 ? &VALUE : &COMPARISON;
-    o.src = bind_src(L, step->host);
+    o.src = bind_src(L, step->host, NULL);
     push_value(L, step, 0, &o.a);
     push_value(L, step, 0, &o.b);
     o.result = compared(L, op);

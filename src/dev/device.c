@@ -109,5 +109,6 @@ void dev_blame(Ctx *cx, const Node *n)
     size_t used = strlen(cx->err.text);
     if (pos.line <= 0 || cx->err.placed) return;
     cx->err.placed = true;
-    snprintf(cx->err.text + used, sizeof cx->err.text - used, " (%s:%d)", pos.file, pos.line);
+    snprintf(cx->err.text + used, sizeof cx->err.text - used, " (%s:%d%s%s)", pos.file, pos.line,
+             pos.in ? ", in " : "", pos.in ? pos.in : "");
 }

@@ -32,7 +32,8 @@ int dev_zero(Device *d, void *at, size_t bytes);
 int dev_sync(Device *d);      /* until everything is done that was given; negative as `sync` */
 void dev_drain(Device *d);    /* the same, where an error is of no use */
 
-/* Ends the error's text with the place in the user's source that n came from, unless it names one
- * already. Backends that run later than they were told call it for the step that failed. */
+/* Ends the error's text with the place in the user's source that n came from, and the function that
+ * was called there, unless it names one already. Backends that run later than they were told call
+ * it for the step that failed. */
 void dev_blame(Ctx *cx, const Node *n);
 #endif

@@ -237,7 +237,7 @@ static bool read_source(Parser *p)
     ok = ok && ir_scan_need(&p->s, ":") && ir_scan_int(&p->s, &line);
     if (ok && (line < 0 || line > INT32_MAX)) ok = ir_scan_fail(&p->s, "no such line");
     if (file.failed) ok = no_memory(p);
-    if (ok) p->g->src = base_src(p->g->cx, file.at ? file.at : "", (int)line);
+    if (ok) p->g->src = base_src(p->g->cx, file.at ? file.at : "", (int)line, NULL);
     if (ok && !p->g->src) ok = no_memory(p);
     base_str_free(&file);
     return ok;

@@ -138,7 +138,7 @@ int tensor_break_at(lua_State *L, Host *h, Break reason, const lua_Debug *ar, co
 {
     int row = begin(L, h, reason);
     put(L, row, "what", what);
-    Src at = base_src(h->cx, bind_plain_name(ar->short_src), ar->linedefined);
+    Src at = base_src(h->cx, bind_plain_name(ar->short_src), ar->linedefined, NULL);
     make_error(L, h, base_src_pos(h->cx, at), ar->source);
     return raise(L, h);
 }

@@ -136,7 +136,7 @@ static bool decide(lua_State *L, Host *h, DimGuard g)
     g.result = true;
     int which;
     g.result = tensor_guards_hold(h->cx, &(DimGuards){.at = &g, .n = 1}, assumed->example, &which);
-    g.src = bind_src(L, h);
+    g.src = bind_src(L, h, NULL);
     if (!vec_push(&assumed->sizes, g)) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a guard");
     return g.result;
 }

@@ -1,8 +1,9 @@
 /* meta.c: how tensors answer Lua: indexing, operators that cannot work, assignment.
  *
  * The metamethods look methods up in core.Tensor, their second upvalue, to which the Lua files
- * add: __getitem, __setitem and __show serve keys that are no names, and printing; __unheld says
- * whether a write would be lost; __shape is the metatable of shapes.
+ * add: __getitem, __setitem and __show serve keys that are no names, and printing; __hint says what
+ * is written for a name that is missing, __unheld whether a write would be lost; __shape is the
+ * metatable of shapes.
  */
 #include <string.h>
 #include "tensor/args.h"
@@ -43,10 +44,17 @@ static const struct {
     {"ndim", push_rank},
 };
 
-/* Raises with the nearest name of a method, as a slip is likelier than a wish. */
+/* Raises with what is written for the name here, or with the nearest name of a method, as a slip is
+ * likelier than a wish. */
 static int unknown_name(lua_State *L, const char *name)
 {
-    int n = 0, top = lua_gettop(L);
+    int n = 0, top;
+    lua_getfield(L, METHODS, "__hint");
+    lua_pushvalue(L, 2);
+    lua_call(L, 1, 1);
+    if (!lua_isnil(L, -1))
+        return bind_raise(L, SGL_EARG, lua_tostring(L, -1), "tensor has no method '%s'", name);
+    top = lua_gettop(L);
     for (lua_pushnil(L); lua_next(L, METHODS); lua_pop(L, 1)) n++;
     const char **names = bind_scratch(L, n + 1, sizeof *names);
     n = 0;
@@ -283,11 +291,11 @@ static const luaL_Reg METHODS_HERE[] = {
     {NULL, NULL},
 };
 
-/* A number of a step is no tensor to the user. */
+/* As tensors are called in messages. A number of a step is no tensor to the user. */
 static const char *kind_of(lua_State *L, int arg)
 {
     const Tensor *t = luaL_testudata(L, arg, "sgl.tensor");
-    return t && t->weak ? lua_pushstring(L, tensor_number_kind(t)) : NULL;
+    return t && t->weak ? lua_pushstring(L, tensor_number_kind(t)) : "a tensor";
 }
 
 static const char METHODS_KEY; /* its address is the registry's key of the methods */
@@ -303,6 +311,9 @@ void tensor_class(lua_State *L, Host *h)
     int meta = lua_gettop(L);
     static const ClassKind KIND = {kind_of};
     bind_class_kind(L, &KIND);
+    lua_pushliteral(L,
+                    "tensor (t:item() is its value)"); /* what Lua's own functions say they got */
+    lua_setfield(L, meta, "__name");
     room_of(h)->meta = lua_topointer(L, meta);
     lua_pushvalue(L, meta);
     lua_rawsetp(L, LUA_REGISTRYINDEX, room_of(h)->meta);

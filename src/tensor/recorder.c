@@ -19,13 +19,22 @@ bool tensor_recorder_holds(const Recorder *r, const Tensor *t)
     return r != NULL;
 }
 
+/* The name of the outermost composite that is open: the function that the user called; or NULL. */
+static const char *open_function(const Graph *g)
+{
+    const Composite *all = g->composites.at;
+    uint32_t c = g->composite;
+    while (c && all[c].parent) c = all[c].parent;
+    return c ? all[c].name : NULL;
+}
+
 Trace *tensor_trace(lua_State *L, Host *h)
 {
     Recorder *r = tensor_recorder(h);
     bind_interrupt_check(L, h);
     base_err_clear(&h->cx->err);
     if (r->ops->ready(L, r) < 0) bind_throw(L, h);
-    r->trace->graph->src = bind_src(L, h);
+    r->trace->graph->src = bind_src(L, h, open_function(r->trace->graph));
     return r->trace;
 }
 

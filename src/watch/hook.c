@@ -50,7 +50,7 @@ static void frame_enter(lua_State *L, lua_Debug *ar, Watch *w, bool tail)
     Frame *f = frame_new(w, ar->i_ci);
     if (!f) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
     lua_getinfo(L, "S", ar);
-    SrcPos at = tail ? f->tail : (SrcPos){NULL, 0};
+    SrcPos at = tail ? f->tail : (SrcPos){NULL, 0, NULL};
     *f = (Frame){.code = -1, .library = strncmp(ar->source, "=sgl/", 5) == 0, .tail = at};
     w->entered = true;
 }
@@ -96,17 +96,20 @@ static void raising(lua_State *L, Host *h, int code)
 
 static const Lookout LOOKOUT = {tail_position, raising};
 
-/* Is an error caught inside the step, so that no handler from outside is called? */
+/* Is an error caught inside the step, so that no handler from outside is called? From frame to
+ * frame: to find a level takes as many steps as it is deep, and a recursion without end is. */
 static bool is_protected(lua_State *L, const Watch *w)
 {
     lua_Debug up;
     const char *name;
-    for (int level = 1; lua_getstack(L, level, &up); level++) {
-        if (up.i_ci == w->base) return false;
+    if (!lua_getstack(L, 1, &up)) return true;
+    for (const CallHead *c = (const void *)up.i_ci; c && c->previous; c = c->previous) {
+        if ((const void *)c == w->base) return false;
+        up.i_ci = (void *)c;
         lua_getinfo(L, "f", &up);
-        lua_CFunction c = lua_tocfunction(L, -1);
+        lua_CFunction function = lua_tocfunction(L, -1);
         lua_pop(L, 1);
-        if (c && watch_purity_of(w->host, c, &name) == C_PROTECT) return true;
+        if (function && watch_purity_of(w->host, function, &name) == C_PROTECT) return true;
     }
     return true; /* another coroutine */
 }

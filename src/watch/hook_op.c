@@ -371,8 +371,8 @@ static void op_tailcall(const At *at)
     if (at->f->library) return;
     lua_getinfo(at->L, "Sl", at->ar);
     Ctx *cx = at->w->host->cx;
-    at->f->tail =
-        base_src_pos(cx, base_src(cx, bind_plain_name(at->ar->short_src), at->ar->currentline));
+    at->f->tail = base_src_pos(
+        cx, base_src(cx, bind_plain_name(at->ar->short_src), at->ar->currentline, NULL));
 }
 
 static void (*const ACTIONS[VM_COUNT])(const At *) = {

@@ -39,7 +39,10 @@ static const Instruction *defined(lua_State *L, const lua_Debug *ar, const Instr
 /* Is t what a call on this line has just made? */
 static bool is_new(lua_State *L, Host *h, const Tensor *t)
 {
-    return t->node && !t->leaf && t->node->src && t->node->src == bind_src(L, h);
+    if (!t->node || t->leaf || !t->node->src) return false;
+    SrcPos made = base_src_pos(h->cx, t->node->src);
+    SrcPos here = base_src_pos(h->cx, bind_src(L, h, NULL));
+    return made.file == here.file && made.line == here.line;
 }
 
 /* The value that the instruction at `def` gave, which the statement alone has. */

@@ -108,6 +108,9 @@ local function make(facts)
   if facts.code == "B-COND" and not KEYWORDS[what] then
     facts.rewrites = "if c then … else … end|to choose by a value of Lua;" .. facts.rewrites
   end
+  if what:find "%f[%a]print%f[%A]" then
+    facts.rewrites = "sgl.print(...)|to print at each run, tensors too;" .. facts.rewrites
+  end
   rewrite_lines(facts, expression, out)
   local frames = stack()
   return {

@@ -61,8 +61,8 @@ local function batch_dims(self, walk)
   for name in pairs(self.batch) do
     if not known[name] then
       local near = core.nearest(tostring(name), known)
-      raise("SGL_EARG", ("compile: option 'batch': there is no argument '%s'%s"):format(
-        tostring(name), near and (" (did you mean '%s'?)"):format(near) or ""),
+      raise("SGL_EARG", ("compile: option 'batch': there is no argument %s%s"):format(
+        core.quote(name), near and (" (did you mean '%s'?)"):format(near) or ""),
         "arguments: " .. table.concat(known, ", "))
     end
   end

@@ -17,8 +17,8 @@ local raise = core.raise
 -- cannot be opened is nil, message, code.
 local function open(path, o)
   if #o.separator ~= 1 then
-    raise("SGL_EARG", ("data.csv: the separator must be one character, got '%s'"):format(
-      o.separator))
+    raise("SGL_EARG", ("data.csv: the separator must be one character, got %s"):format(
+      core.quote(o.separator)))
   end
   local table, message, code = core.csv_open(path, o)
   if not table then return nil, message, code end
@@ -38,7 +38,7 @@ local function find_column(file, column, role)
     if name == column then return i end
   end
   local near = file.names and core.nearest(tostring(column), file.names)
-  raise("SGL_EARG", ("data.csv: %s has no column '%s'%s"):format(file.path, tostring(column),
+  raise("SGL_EARG", ("data.csv: %s has no column %s%s"):format(file.path, core.quote(column),
     near and (" (did you mean '%s'?)"):format(near) or ""),
     file.names and "columns: " .. table.concat(file.names, ", ")
       or "the file has no line of names")
@@ -107,7 +107,8 @@ local MOST = { u8 = 255, bool = 1 }
 
 -- The feature columns in the dtype, scaled.
 local function read_features(file, columns, o)
-  local read = EXACT[o.dtype] or raise("SGL_EARG", ("data.csv: unknown dtype '%s'"):format(o.dtype))
+  local read = EXACT[o.dtype] or raise("SGL_EARG", ("data.csv: unknown dtype %s"):format(
+    core.quote(o.dtype)))
   if o.scale ~= 1 and not o.dtype:find "^b?f" then
     raise("SGL_EARG", ("data.csv: a scale needs a float dtype, got %s"):format(o.dtype))
   end

@@ -22,7 +22,7 @@ api.fn(dataset.root, "safetensors", {
     list[i] = dict[name]
     if not list[i] then
       local near = core.nearest(name, dict)
-      core.raise("SGL_EARG", ("data.safetensors: %s holds no '%s'%s"):format(path, name,
+      core.raise("SGL_EARG", ("data.safetensors: %s holds no %s%s"):format(path, core.quote(name),
         near and (" (did you mean '%s'?)"):format(near) or ""),
         "it holds " .. table.concat(dict, ", "))
     end

@@ -39,7 +39,8 @@ local function encode(self, text)
   for char in text:gmatch(self.pattern) do
     local id = self.id_of[char]
     if not id then
-      raise("SGL_EARG", ("encode: the character '%s' is not in the vocabulary"):format(char))
+      raise("SGL_EARG", ("encode: the character %s is not in the vocabulary"):format(
+        core.quote(char)))
     end
     batch[#batch + 1] = ("<i4"):pack(id)
     if #batch == PIECE then

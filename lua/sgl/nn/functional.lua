@@ -41,8 +41,8 @@ api.fn(F, "gelu", {
 }, function(x, o)
   local formula = GELU[o.approximate]
   if not formula then
-    core.raise("SGL_EARG", ("nn.gelu: approximate must be 'none' or 'tanh', not '%s'")
-      :format(o.approximate))
+    core.raise("SGL_EARG", ("nn.gelu: approximate must be 'none' or 'tanh', not %s")
+      :format(core.quote(o.approximate)))
   end
   return wide(o.approximate == "tanh" and "gelu_tanh" or "gelu", { x }, 1, formula)
 end)
@@ -108,7 +108,7 @@ local function trailing(name, x, shape)
   end
   for i = 1, #shape do
     dims[i] = i - 1 - #shape
-    if own[#own - #shape + i] ~= shape[i] then
+    if #own < #shape or own[#own - #shape + i] ~= shape[i] then
       core.raise("SGL_ESHAPE", ("nn.%s: made for [%s] at the end, got %s"):format(name,
         api.shape_text(shape), api.describe(x)), "the shape names the trailing dims of x")
     end

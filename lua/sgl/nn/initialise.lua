@@ -31,7 +31,8 @@ end
 local GAINS = { linear = 1, sigmoid = 1, tanh = 5 / 3, relu = math.sqrt(2), selu = 3 / 4 }
 local function gain_of(name, slope)
   if name == "leaky_relu" then return math.sqrt(2 / (1 + slope * slope)) end
-  return GAINS[name] or core.raise("SGL_EARG", ("nn.init: unknown nonlinearity '%s'"):format(name),
+  return GAINS[name] or core.raise("SGL_EARG", ("nn.init: unknown nonlinearity %s"):format(
+    core.quote(name)),
     "use linear, sigmoid, tanh, relu, leaky_relu or selu")
 end
 
@@ -71,8 +72,8 @@ local KAIMING = {
 local function kaiming_std(name, t, o)
   local fan_in, fan_out = fans(name, t)
   if o.mode ~= "fan_in" and o.mode ~= "fan_out" then
-    core.raise("SGL_EARG", ("nn.init.%s: mode must be 'fan_in' or 'fan_out', not '%s'"):format(name,
-      o.mode))
+    core.raise("SGL_EARG", ("nn.init.%s: mode must be 'fan_in' or 'fan_out', not %s"):format(name,
+      core.quote(o.mode)))
   end
   local fan = o.mode == "fan_in" and fan_in or fan_out
   return gain_of(o.nonlinearity, o.slope) / math.sqrt(math.max(fan, 1))

@@ -15,7 +15,8 @@ local REDUCE = {
 }
 local function reducer(name, o)
   return REDUCE[o.reduction] or core.raise("SGL_EARG",
-    ("nn.%s: reduction must be 'mean', 'sum' or 'none', not '%s'"):format(name, o.reduction))
+    ("nn.%s: reduction must be 'mean', 'sum' or 'none', not %s"):format(name,
+      core.quote(o.reduction)))
 end
 
 local shape_text = api.describe

@@ -12,11 +12,18 @@ local api = require "sgl.api"
 local fields = require "sgl.nn.fields"
 local state = require "sgl.nn.state"
 local names = require "sgl.names"
+local pytorch = require "sgl.pytorch"
 local versioned = require "sgl.versioned"
 
 local M = api.module("nn", "Modules, layers, losses and initialisers")
 local Module = api.class(M, "Module", { doc = "Base of every layer and model; nn.module makes "
   .. "classes of it." })
+
+-- A field that a module has not is nil, but for names of PyTorch that mean something else here.
+setmetatable(Module, { __index = function(_, key)
+  local hint = pytorch.hint(api.root, "module", key)
+  if hint then core.raise("SGL_EARG", "modules have no method " .. core.quote(key), hint) end
+end })
 
 local facts_of = setmetatable({}, { __mode = "k" })       -- module -> {class, file, line, name}
 
@@ -61,7 +68,7 @@ end
 
 -- In a capture composites know which module they are made in.
 local function call(self, ...)
-  if not core.capturing() then return self:forward(...) end
+  if not core.capturing() then return api.pass(self:forward(...)) end
   return leave(core.module(), self:forward(...))
 end
 
@@ -251,8 +258,8 @@ local function new_class(name, constructor, row)
   return setmetatable(class, {
     __newindex = bind, __index = Module, __name = "nn." .. name,
     __call = function(_, ...)
-      if check then return build(check(...)) end
-      return build(...)
+      if check then return api.pass(build(check(...))) end
+      return api.pass(build(...))
     end,
   })
 end

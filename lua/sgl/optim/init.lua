@@ -164,7 +164,8 @@ end
 
 method("step", {
   doc = "Updates the parameters from gradients.",
-  args = { { "grads", "table", "list of tensors, in the order of params" } },
+  args = { { "grads", "table", "list of tensors, in the order of params",
+             usage = "use opt:minimize(loss), which makes the gradients and does the step" } },
   opts = { LR },
   returns = "nothing",
   errors = "a list of another length, a gradient of another shape",
@@ -294,7 +295,7 @@ method("load_state_dict", {
     for _, entry in ipairs(entries(self)) do known[entry[1]], known[entry[3] or false] = 1, 1 end
     for _, name in ipairs(dict) do
       if not known[name] then
-        core.raise("SGL_EARG", ("%s: '%s' is not of this optimizer"):format(full, name),
+        core.raise("SGL_EARG", ("%s: %s is not of this optimizer"):format(full, core.quote(name)),
           ("the dict holds %d tensors, the optimizer %d"):format(#dict, #pending))
       end
     end

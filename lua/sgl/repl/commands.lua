@@ -115,7 +115,7 @@ function commands.run(line, session)
     names[#names + 1] = known
   end
   local near = core.nearest(name, names)
-  return ("no command :%s%s; :help lists them"):format(name,
+  return ("no command %s%s; :help lists them"):format(core.quote(":" .. name),
     near and (" (did you mean :%s?)"):format(near) or "")
 end
 

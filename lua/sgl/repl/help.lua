@@ -84,7 +84,9 @@ function help.text(name)
   end
   local entry = breaks.text(name)
   if entry then out[#out + 1] = entry end
-  if #out == 0 then return ("nothing is known of '%s'%s"):format(name, suggestion(name)) end
+  if #out == 0 then
+    return ("nothing is known of %s%s"):format(core.quote(name), suggestion(name))
+  end
   return table.concat(out, "\n")
 end
 

@@ -109,7 +109,7 @@ end
 function dims.broadcast(a, b)
   local rank, result = math.max(#a, #b), {}
   for i = 0, rank - 1 do
-    local m, n = a[#a - i] or 1, b[#b - i] or 1
+    local m, n = i < #a and a[#a - i] or 1, i < #b and b[#b - i] or 1
     if m ~= n and m ~= 1 and n ~= 1 then return nil end
     result[rank - i] = m == 1 and n or m
   end

@@ -14,7 +14,7 @@ local wide = require "sgl.tensor.wide".composite
 local apply, raise = core.apply, core.raise
 
 local function bad(equation, text)
-  raise("SGL_EARG", ("einsum '%s': %s"):format(equation, text),
+  raise("SGL_EARG", ("einsum %s: %s"):format(core.quote(equation), text),
     "an equation looks like 'bij,bjk->bik': names for the dims of each operand, then of the result")
 end
 
@@ -24,7 +24,7 @@ local function operand_names(equation, text, t)
   local names, given = {}, text:gsub("%.%.%.", "")
   local hidden = text:find("...", 1, true) and t.ndim - #given or 0
   if #given > t.ndim or (#given < t.ndim and hidden == 0) then
-    bad(equation, ("'%s' does not name the dims of %s"):format(text, dims.text(t)))
+    bad(equation, ("%s does not name the dims of %s"):format(core.quote(text), dims.text(t)))
   end
   local i = 1
   while i <= #text do
@@ -162,7 +162,8 @@ end
 local function sizes_of(equation, names, a, b)
   local at_a, at_b, sa, sb, sizes = positions(a.names), positions(b.names), a.t.shape, b.t.shape, {}
   for i, name in ipairs(names) do
-    local m, n = sa[at_a[name] or 0] or 1, sb[at_b[name] or 0] or 1
+    local left, right = at_a[name], at_b[name]
+    local m, n = left and sa[left] or 1, right and sb[right] or 1
     if m ~= n and m ~= 1 and n ~= 1 then
       raise("SGL_ESHAPE", ("einsum '%s': '%s' is %s in %s and %s in %s"):format(
         equation, name, m, dims.text(a.t), n, dims.text(b.t)))

@@ -140,8 +140,8 @@ api.tensor("kron", {
   local rank = math.max(a.ndim, b.ndim)
   local outer, inner, sizes = {}, {}, {}
   for d = 1, rank do
-    local n = a.shape[d - rank + a.ndim] or 1
-    local m = b.shape[d - rank + b.ndim] or 1
+    local i, j = d - rank + a.ndim, d - rank + b.ndim
+    local n, m = i > 0 and a.shape[i] or 1, j > 0 and b.shape[j] or 1
     outer[2 * d - 1], outer[2 * d] = n, 1
     inner[2 * d - 1], inner[2 * d] = 1, m
     sizes[d] = n * m

@@ -140,7 +140,8 @@ api.tensor("expand", {
 }, function(t, size)
   local sizes, shape = dims.sizes("expand", size, -1), t.shape
   for i, n in ipairs(sizes) do
-    if n == -1 then sizes[i] = shape[i - #sizes + #shape] or 1 end
+    local from = i - #sizes + #shape
+    if n == -1 then sizes[i] = from > 0 and shape[from] or 1 end
   end
   return apply("broadcast", t, { dims = sizes })
 end)

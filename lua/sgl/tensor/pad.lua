@@ -46,8 +46,8 @@ api.tensor("pad", {
       "give two counts, before and behind, for each dim from the last")
   end
   if o.mode ~= "constant" and not MODES[o.mode] then
-    raise("SGL_EARG", ("pad: the mode must be constant, reflect, replicate or circular, got '%s'")
-      :format(o.mode))
+    raise("SGL_EARG", ("pad: the mode must be constant, reflect, replicate or circular, got %s")
+      :format(core.quote(o.mode)))
   end
   local lo, hi = dims.fill(t.ndim, 0), dims.fill(t.ndim, 0)
   for i = 1, #counts, 2 do

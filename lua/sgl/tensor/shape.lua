@@ -1,7 +1,8 @@
 -- shape.lua: what t.shape gives: a new list of sizes at each read, which prints as "[2, 3]".
 --
 -- Holds: two shapes are equal when their sizes are; sizes that are symbolic are compared as sizes.
---        In everything else a shape is a plain list, the caller's own.
+--        shape[-1] is the last size, and shape[0] an error. In everything else a shape is a plain
+--        list, the caller's own.
 local core = require "sgl.core"
 
 local Shape = { __name = "shape" }
@@ -10,6 +11,15 @@ function Shape.__tostring(shape)
   local words = {}
   for i, size in ipairs(shape) do words[i] = core.size_text(size) end
   return "[" .. table.concat(words, ", ") .. "]"
+end
+
+-- Behind the end there is nothing, so that ipairs ends.
+function Shape.__index(shape, i)
+  if math.type(i) ~= "integer" or i > 0 then return nil end
+  return i < 0 and rawget(shape, #shape + 1 + i) or core.raise("SGL_EARG",
+    ("the shape %s has no size %d"):format(tostring(shape), i),
+    #shape == 0 and "a tensor without dims has no sizes"
+      or ("sizes count from 1 to %d, or from -1 (the last)"):format(#shape))
 end
 
 function Shape.__eq(a, b)

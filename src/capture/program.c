@@ -357,8 +357,8 @@ static int run(lua_State *L, Host *h, Prog *p)
     p->running = true;
     exec_cache_run_begin(tensor_programs(h));
     int status = p->dynamic ? capture_dynamic_bind(p->dynamic, p->program) : SGL_OK;
-    if (status >= 0) status = capture_part_ready(h->cx, &p->part, p->in);
-    if (status >= 0) status = exec_run(p->program, p->in, p->out);
+    Storage *const *in = status < 0 ? NULL : capture_part_take(h->cx, &p->part, p->in);
+    if (status >= 0) status = in ? exec_run(p->program, in, p->out) : h->cx->err.code;
     if (status < 0) capture_part_failed(h->cx, &p->part);
     exec_cache_run_end(tensor_programs(h));
     p->running = false;

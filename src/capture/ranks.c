@@ -21,6 +21,7 @@ void capture_part_free(Part *p)
 {
     if (p->whole) ir_graph_free(p->whole);
     base_mem_free(p->lies);
+    base_mem_free(p->taken);
     *p = (Part){0};
 }
 
@@ -34,7 +35,8 @@ Graph *capture_part_make(Part *p, Graph *g)
     p->whole = g;
     if (asked < 0) return NULL;
     p->lies = base_mem_zero((size_t)g->inputs.n + 1, sizeof *p->lies);
-    if (p->lies) return shard_step(g, &plan, p->lies);
+    p->taken = base_mem_zero((size_t)g->inputs.n + 1, sizeof(Storage *));
+    if (p->lies && p->taken) return shard_step(g, &plan, p->lies);
     base_no_memory(g->cx, "a program");
     return NULL;
 }
@@ -83,18 +85,16 @@ static int agree(Ctx *cx, const Graph *g, Storage *const *in)
     return code;
 }
 
-int capture_part_ready(Ctx *cx, Part *p, Storage **in)
+Storage *const *capture_part_take(Ctx *cx, Part *p, Storage **in)
 {
-    int code = p->whole && !p->agreed ? agree(cx, p->whole, in) : SGL_OK;
+    if (!p->whole) return in;
+    int code = p->agreed ? SGL_OK : agree(cx, p->whole, in);
     p->agreed = p->agreed || code >= 0;
-    for (int i = 0; p->whole && i < p->whole->inputs.n && code >= 0; i++) {
-        Storage *all = in[i];
-        if (!p->lies[i].rank) continue;
-        code = dev_storage_spread(all, comm_of(cx), &p->lies[i]);
-        in[i] = dev_storage_ref(dev_storage_part(all));
-        dev_storage_unref(all);
+    for (int i = 0; i < p->whole->inputs.n && code >= 0; i++) {
+        if (p->lies[i].rank) code = dev_storage_spread(in[i], comm_of(cx), &p->lies[i]);
+        p->taken[i] = p->lies[i].rank ? dev_storage_part(in[i]) : in[i];
     }
-    return code;
+    return code < 0 ? NULL : p->taken;
 }
 
 void capture_part_failed(Ctx *cx, const Part *p)

@@ -10,6 +10,7 @@
 typedef struct Part {
     Graph *whole;              /* what was captured; NULL: the program's own graph */
     CommSpread *lies;          /* with it, by input: how a run takes it; of rank 0: whole */
+    Storage **taken;           /* with it, during a run: by input, borrowed */
     bool agreed;               /* all ranks had the same inputs in the first run */
     int64_t age;               /* of the settings that it was made by */
 } Part;
@@ -20,9 +21,9 @@ Graph *capture_part_make(Part *p, Graph *g);
 void capture_part_free(Part *p);
 /* Is it what the settings ask for now? */
 bool capture_part_holds(const Ctx *cx, const Part *p);
-/* Before a run: in the first one, are the inputs the same on all ranks? Then state that ranks share
- * is taken as the part of this one, in place of the whole. */
-int capture_part_ready(Ctx *cx, Part *p, Storage **in);
+/* What a run takes for its inputs: of state that ranks share the part of this one. Before the first
+ * run: are the inputs the same on all ranks? NULL with the error set. */
+Storage *const *capture_part_take(Ctx *cx, Part *p, Storage **in);
 /* The step failed on this rank, with the context's error: no rank can go on. */
 void capture_part_failed(Ctx *cx, const Part *p);
 #endif

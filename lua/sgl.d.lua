@@ -2561,7 +2561,7 @@ function sgl.optim.schedule.Schedule:at(step) end
 
 ---@class sgl.optim.schedule.step.Options
 ---@field every? integer steps between changes (default 1000)
----@field factor? number above 0 (default 0.1)
+---@field factor? number of the rate, each time (default 0.1)
 
 ---Multiplied by `factor` after every `every` steps.
 ---@param lr number at the start

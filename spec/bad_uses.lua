@@ -187,7 +187,7 @@ M.raises = {
     { "SGL_EARG", "nn.cross_entropy(sgl.ones(2, 2), sgl.zeros(2):int(), { label_smoothing = 2 })",
       "[0, 1], not 2" },
     { "SGL_EARG", 'nn.mse_loss(sgl.ones(2), sgl.ones(2), { reduction = "avg" })',
-      "'mean', 'sum' or 'none', not 'avg'" },
+      "'mean', 'sum' or 'none', got 'avg'" },
     { "SGL_EARG", "nn.cross_entropy(sgl.ones(1, 2), sgl.zeros(1):int(), { ignor_index = 2 })",
       "did you mean 'ignore_index'?", "label_smoothing" },
     { "SGL_ESHAPE", "nn.mse_loss(sgl.ones(4, 1), sgl.ones(4))", "nn.mse_loss", "f32[4, 1]",

@@ -230,10 +230,12 @@ local function differences(row, dict, dtype)
   return wrong
 end
 
--- What the row's expression gives for other inputs; modules have the dtype, their parameters values
--- that the half has.
+-- What the row's expression gives for other inputs, and the gradients of the floats among these;
+-- modules have the dtype, their parameters values that the half has.
 function M.run(row, dict, inputs, dtype, half)
-  return flat({ (evaluator(row, dict, dtype, half))(table.unpack(inputs)) }, {})
+  local ys = flat({ (evaluator(row, dict, dtype, half))(table.unpack(inputs)) }, {})
+  local total, wrt = weighted(ys), floats(inputs)
+  return ys, row.order > 0 and total and #wrt > 0 and sgl.grad(total, wrt) or {}
 end
 
 -- An elementwise row on one element gives that element's bits, and on none nothing.

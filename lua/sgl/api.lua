@@ -9,6 +9,7 @@
 --        within = { least, limit }: a number must then be at least the one and below the other;
 --        with a third, true, above the one;
 --        among = { word, … }: a string must be one of these;
+--        items = n: a list must have n integers, each in the range;
 --        usage = text: the hint of an error at it.
 -- Steps: a number of a captured step is accepted where a number or a tensor can stand, and where
 --        the entry says input = true; where only a number can, its value is needed: a break.
@@ -132,9 +133,9 @@ local function check_word(full, kind, row, value)
   for _, word in ipairs(row.among) do
     if word == value then return end
   end
-  local near = core.nearest(value, row.among)
-  core.raise("SGL_EARG", ("%s: %s '%s' must be '%s', got %s%s"):format(full, kind, row[1],
-    table.concat(row.among, "', '"), api.describe(value),
+  local near, count = core.nearest(value, row.among), #row.among
+  core.raise("SGL_EARG", ("%s: %s '%s' must be '%s' or '%s', got %s%s"):format(full, kind, row[1],
+    table.concat(row.among, "', '", 1, count - 1), row.among[count], api.describe(value),
     near and (" (did you mean '%s'?)"):format(near) or ""))
 end
 
@@ -157,6 +158,19 @@ local function accept_weak(full, kind, row, spec, value)
   return nil
 end
 
+-- A list of row.items integers, each in the range of the row.
+local function check_items(full, kind, row, value)
+  local fine = #value == row.items
+  for _, item in ipairs(fine and value or {}) do
+    fine = fine and math.type(item) == "integer" and (not row.within or in_range(row.within, item))
+  end
+  if fine then return end
+  local words, each = {}, row.within and ", each " .. range_words(row.within) or ""
+  for i, item in ipairs(value) do words[i] = api.describe(item) end
+  core.raise("SGL_EARG", ("%s: %s '%s' must be an integer or a list of %s%s, got { %s }"):format(
+    full, kind, row[1], row.items == 2 and "two" or row.items, each, table.concat(words, ", ")))
+end
+
 -- The value of an argument or option in its checked form; raises when it is not as its row says.
 local function checked(full, kind, row, spec, value, item)
   local result, range = accept(spec, value), row.within
@@ -165,6 +179,7 @@ local function checked(full, kind, row, spec, value, item)
   end
   if result == nil then wrong_type(full, kind, row, spec, value, item) end
   if row.among then check_word(full, kind, row, result) end
+  if row.items and type(result) == "table" then check_items(full, kind, row, result) end
   if range and type(result) == "number" and not in_range(range, result) then
     core.raise("SGL_EARG", ("%s: %s '%s' must be %s, got %s"):format(
       full, kind, row[1], range_words(range, result), api.describe(value)))

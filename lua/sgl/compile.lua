@@ -69,15 +69,13 @@ local again = 0
 local Again = { __close = function()
   again = again - 1
   if again > 0 then return end
-  core.print_all()
-  core.positions_now(false)
+  core.again_end()
 end }
 
 -- The call as Lua runs it, which meets the error that the program met: nothing that the program did
 -- is left but prints, and so what stands before the error is done, and nothing behind it.
 local function run_again(self, ...)
   again = again + 1
-  core.positions_now(true)
   local _ <close> = setmetatable({}, Again)
   return self.fn(...)
 end
@@ -86,7 +84,7 @@ end
 -- their values then. Where it has none, the error is one that only the capture raises.
 local function run_failed(self, entry, ...)
   self.fn(...)
-  error(entry.failed, 0)
+  error(entry.failed[1], 0)
 end
 
 -- The call as Lua runs it where the program cannot: an argument is a tensor that the step also
@@ -321,7 +319,8 @@ api.fn(api.root, "compile", {
     { "name", "string", nil, "shown in messages; default the place of the definition" },
     { "fullgraph", "boolean", true, "false: where the step breaks, it runs in segments" },
     { "strict", "boolean", false, "each break is an error, whatever fullgraph says" },
-    { "effects", "string", "refuse", "refuse, or once: writes to what was there, at capture" },
+    { "effects", "string", "refuse", "refuse, or once: writes to what was there, at capture",
+      among = { "refuse", "once" } },
     { "max_recaptures", "integer", 64, "more than that is an error that says what changed; with "
       .. "fullgraph = false such calls run as Lua", within = { 0, math.huge } },
     { "inputs", "table", nil, "a sgl.spec for each argument that has symbolic sizes" },
@@ -333,10 +332,6 @@ api.fn(api.root, "compile", {
 }, function(fn, o)
   local where = type(fn) == "function" and debug.getinfo(fn, "S") or {}
   local name = o.name or ("%s:%d"):format(where.short_src or "?", where.linedefined or 0)
-  if o.effects ~= "refuse" and o.effects ~= "once" then
-    raise("SGL_EARG", ("compile: option 'effects' must be 'refuse' or 'once', got %s"):format(
-      core.quote(o.effects)))
-  end
   local self = setmetatable({
     fn = fn, name = name, entries = {}, order = {}, parameters = {}, changed = {}, broken = {},
     fullgraph = o.fullgraph, strict = o.strict, effects = o.effects,

@@ -81,17 +81,17 @@ api.fn(root, "cond", {
     local leaves, plans = results_of(taken, args)
     return values_of(plans, copies(leaves))
   end
-  local plans
+  local plans, others -- nil of one that raised an error
   local out = core.cond(pred, function()
     local leaves
     leaves, plans = results_of(fn_a, args)
     return leaves
   end, function()
-    local leaves, others = results_of(fn_b, args)
-    check_branches(plans, others, fn_a, fn_b)
+    local leaves
+    leaves, others = results_of(fn_b, args)
     return leaves
-  end, fn_a, fn_b)
-  return values_of(plans, out)
+  end, function() check_branches(plans, others, fn_a, fn_b) end)
+  return values_of(plans or others, out)
 end)
 
 -- ---- scan

@@ -35,6 +35,18 @@ describe("a long run outside steps", function()
     assert.is_true(loss:isfinite():item())
   end)
 
+  it("meets the error of an operation where that is read, not where others are", function()
+    local x = sgl.arange(4):float()
+    local at = (sgl.arange(2) * 5):to "i32"
+    local outside = x:index_select(1, at + 0)
+    local y = sgl.zeros(1):realize()
+    for _ = 1, 10000 do y = y + 1 end
+    assert.are.equal(10000, y:item())
+    local ok, e = pcall(outside.tolist, outside)
+    assert.is_false(ok)
+    assert.matches("index 5 is outside", tostring(e))
+  end)
+
   it("gives the numbers of a run that reads everything at once", function()
     local results = {}
     for _, eager in ipairs { true, false } do

@@ -122,13 +122,11 @@ static void capture_end(Owned *o)
     watch_free(c->watch);
 }
 
-/* (capture, error or nil): an error that leaves a block is one of Lua only if the block runs. */
 static int capture_close(lua_State *L)
 {
     Capture *c = lua_touserdata(L, 1);
-    if (c->outer && !lua_isnoneornil(L, 2)) watch_doubt(capture_step(c)->watch);
     capture_off(L, c);
-    if (!c->outer) capturing_end(L, c);
+    capturing_end(L, c);
     return 0;
 }
 

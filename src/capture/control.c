@@ -11,6 +11,7 @@
 #include <string.h>
 #include "capture/room.h"
 #include "tensor/ops.h"
+#include "ir/build.h"
 #include "ir/close.h"
 
 static void no_memory(lua_State *L, Host *h)
@@ -21,14 +22,14 @@ static void no_memory(lua_State *L, Host *h)
 
 /* ---- capturing a block */
 
-/* (block, function, …): calls the function with a tensor for each argument of the block. */
+/* (block, function): turns the block on and calls the function with a tensor for each of its
+ * arguments. */
 static int block_call(lua_State *L)
 {
     Host *h = bind_of(L);
     Capture *c = lua_touserdata(L, 1);
     int nargs = c->inputs.n;
     lua_settop(L, 2);
-    lua_toclose(L, 1);
     tensor_recorder_on(h, &c->recorder);
     c->around = watch_block_begin(capture_step(c)->watch, L);
     luaL_checkstack(L, nargs + LUA_MINSTACK, "too many arguments");
@@ -41,7 +42,6 @@ static int block_call(lua_State *L)
         if (!vec_push(&c->results, node)) no_memory(L, h);
         lua_pop(L, 1);
     }
-    capture_off(L, c);
     return 0;
 }
 
@@ -58,6 +58,28 @@ static Capture *block_new(lua_State *L, Host *h, bool repeats, int draw)
     return c;
 }
 
+/* Is the error on the top one that ends the step while it is captured: a break, one of the capture
+ * alone, or none of the step's? */
+static bool is_final(lua_State *L, const Capture *step, int status, bool doubtful)
+{
+    if (status != LUA_ERRRUN || step->broken || doubtful) return true;
+    if (!lua_istable(L, -1)) return false;
+    lua_getfield(L, -1, "code");
+    const char *code = lua_tostring(L, -1);
+    bool final = code && (!strcmp(code, "SGL_ENOMEM") || !strcmp(code, "SGL_EINTR"));
+    lua_pop(L, 1);
+    return final;
+}
+
+/* Raises the error on the top, which left a block inside c. */
+static void raise_on(lua_State *L, const Capture *c, bool doubtful)
+{
+    watch_block_raises(capture_step(c)->watch, doubtful);
+    lua_error(L);
+}
+
+/* Captures what the function does. Where it raises an error, so does the block when it runs, and
+ * the error is on the top. */
 static void block_capture(lua_State *L, Capture *c, int block, int fn)
 {
     Host *h = c->host;
@@ -66,8 +88,35 @@ static void block_capture(lua_State *L, Capture *c, int block, int fn)
     lua_pushcclosure(L, block_call, 1);
     lua_pushvalue(L, block);
     lua_pushvalue(L, fn);
-    lua_call(L, 2, 0);
+    const Capture *step = capture_step(c);
+    int status = lua_pcall(L, 2, 0, 0);
+    bool doubtful = status != LUA_OK && watch_block_caught(step->watch);
+    capture_off(L, c);
     base_err_clear(&h->cx->err);
+    if (status == LUA_OK) return;
+    if (is_final(L, step, status, doubtful)) raise_on(L, c, doubtful);
+    c->fails = true;
+    c->results.n = 0;
+    if (!capture_effect_fail(c, luaL_tolstring(L, -1, NULL))) bind_throw(L, h);
+    lua_pop(L, 1);
+}
+
+/* A block that fails gives what the other one would. */
+static void fail_alike(lua_State *L, Capture *c, const Capture *other)
+{
+    for (int k = 0; k < other->results.n; k++) {
+        const Node *like = other->results.at[k];
+        Node *zero = ir_const(c->trace.graph, (Dtype)like->dtype, like->rank, like->dims, 0);
+        if (!zero) bind_throw(L, c->host);
+        if (!vec_push(&c->results, zero)) no_memory(L, c->host);
+    }
+}
+
+/* A step that fails hands on what it got. */
+static void fail_step(lua_State *L, Capture *c, int ncarry)
+{
+    for (int i = 0; i < ncarry; i++)
+        if (!vec_push(&c->results, c->inputs.at[i].input)) no_memory(L, c->host);
 }
 
 /* What the input stands for after the block. */
@@ -197,12 +246,13 @@ static Host *begin(lua_State *L, const char *what, int *draw)
     return h;
 }
 
-/* core.cond(pred, then, otherwise, user_then, user_otherwise) -> list */
+/* core.cond(pred, then, otherwise, check) -> list; check() raises unless what both gave fits. */
 static int cond(lua_State *L)
 {
+    enum { CHECK = 4 };
     int draw;
     Host *h = begin(L, "cond", &draw);
-    lua_settop(L, 5);
+    lua_settop(L, CHECK);
     Plan p = plan_new(L, h, OP_cond);
     p.closing.nblock = 2;
     p.closing.pred = tensor_node(L, h, 1, "cond");
@@ -210,6 +260,13 @@ static int cond(lua_State *L)
         p.block[b] = block_new(L, h, false, draw);
         p.list[b] = lua_gettop(L);
         block_capture(L, p.block[b], p.list[b] - 1, 2 + b);
+    }
+    if (p.block[0]->fails && p.block[1]->fails) raise_on(L, p.outer, false);
+    for (int b = 0; b < 2; b++)
+        if (p.block[b]->fails) fail_alike(L, p.block[b], p.block[1 - b]);
+    if (!p.block[0]->fails && !p.block[1]->fails) {
+        lua_pushvalue(L, CHECK);
+        if (lua_pcall(L, 0, 0, 0) != LUA_OK) raise_on(L, p.outer, true);
     }
     close_blocks(&p);
     push_results(&p, 0, p.block[0]->results.n);
@@ -256,6 +313,7 @@ static int scan(lua_State *L)
     c->ncarry = add_arguments(&p, 2, false);
     add_arguments(&p, 3, true);
     block_capture(L, p.block[0], p.list[0] - 1, 1);
+    if (p.block[0]->fails) raise_on(L, p.outer, false); /* what it stacks is not known */
     capture_carry_end(L, p.block[0], c->ncarry);
     close_blocks(&p);
     push_results(&p, 0, c->ncarry);
@@ -279,6 +337,7 @@ static int loop(lua_State *L)
     p.list[0] = lua_gettop(L);
     c->ncarry = add_arguments(&p, 2, false);
     block_capture(L, p.block[0], p.list[0] - 1, 1);
+    if (p.block[0]->fails) fail_step(L, p.block[0], c->ncarry);
     capture_carry_end(L, p.block[0], c->ncarry);
     close_blocks(&p);
     push_results(&p, 0, c->ncarry);

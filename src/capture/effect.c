@@ -11,6 +11,7 @@
 #include "exec/program.h"
 #include "capture/room.h"
 #include "tensor/ops.h"
+#include "ir/build.h"
 
 static const char ON_PRINT[] = "sgl.on_print", RAISED[] = "sgl.print_raised";
 
@@ -31,6 +32,16 @@ Node *capture_effect_assert(Host *h, Node *cond, const char *text)
 {
     Node *nodes[2] = {NULL, cond};
     return cond ? effect(h, OP_assert, text, 1, nodes) : NULL;
+}
+
+bool capture_effect_fail(Capture *c, const char *text)
+{
+    AttrBuf b = {0};
+    Ctx *cx = c->host->cx;
+    ir_attr_put(&b, ir_attr_text_word(cx, text));
+    Node *nodes[2] = {capture_effect(c), ir_const(c->trace.graph, DT_bool, 0, NULL, 0)};
+    c->effect = nodes[0] ? ir_attr_node(c->trace.graph, OP_assert, 2, nodes, &b) : NULL;
+    return c->effect != NULL;
 }
 
 static Host *begin(lua_State *L, const char *what)
@@ -128,6 +139,7 @@ bool capture_again(Host *h)
     int code = h->cx->err.code;
     if (code != SGL_EASSERT && code != SGL_EINDEX && !prints->failed) return false;
     base_err_clear(&h->cx->err);
+    if (code == SGL_EINDEX) tensor_positions_now(h, true);
     prints->done += prints->made;
     prints->raised = prints->failed;
     return true;
@@ -151,10 +163,11 @@ static int print_due(lua_State *L)
     return 1;
 }
 
-/* core.print_all(): everything is printed from now on. */
-static int print_all(lua_State *L)
+/* core.again_end(): nothing is done again any more. */
+static int again_end(lua_State *L)
 {
     room_of(bind_of(L))->prints = (Prints){0};
+    tensor_positions_now(bind_of(L), false);
     return 0;
 }
 
@@ -171,5 +184,5 @@ static int on_print(lua_State *L)
 
 const luaL_Reg CAPTURE_EFFECT[] = {
     {"effect_print", effect_print}, {"effect_assert", effect_assert}, {"on_print", on_print},
-    {"print_due", print_due},       {"print_all", print_all},         {NULL, NULL},
+    {"print_due", print_due},       {"again_end", again_end},         {NULL, NULL},
 };

@@ -81,6 +81,7 @@ typedef struct Capture {
     Host *host;
     struct Capture *outer;     /* of a block: the capture around it; NULL: a step */
     bool repeats;              /* a block that may run several times */
+    bool fails;                /* a block that ends with an error whenever it runs */
     WatchBlock around;         /* of a block: what watch_block_begin gave */
     VEC(BlockInput) inputs;    /* of a block, by number of the input */
     VEC(Node *) results;       /* of a block */
@@ -222,6 +223,8 @@ bool capture_number_settle(lua_State *L, Capture *step, int at, const char *what
 /* How two numbers compare in that call (LUA_OPEQ …), to which the step is held. */
 int capture_number_compare(lua_State *L, Capture *step, int op, int a, int b);
 
+/* The next effect of c, which is off, fails with the text. false: the error is set. */
+bool capture_effect_fail(Capture *c, const char *text);
 /* A run begins. After one that failed: was that the step's own error, which Lua meets as well? Then
  * the context's is cleared. */
 void capture_prints_begin(Host *h);

@@ -51,18 +51,16 @@ typedef struct CpuState {
     CpuStep step[];
 } CpuState;
 
-static size_t round_up(size_t bytes) { return (bytes + 127) / 128 * 128; }
-
 static void need(size_t *most, size_t bytes)
 {
-    if (round_up(bytes) > *most) *most = round_up(bytes);
+    if (base_mem_align(bytes) > *most) *most = base_mem_align(bytes);
 }
 
 static bool is_half(const View *v) { return v->dtype == DT_f16 || v->dtype == DT_bf16; }
 
 static size_t wide_size(const View *v)
 {
-    return is_half(v) ? round_up((size_t)cpu_view_count(v) * sizeof(float)) : 0;
+    return is_half(v) ? base_mem_align((size_t)cpu_view_count(v) * sizeof(float)) : 0;
 }
 
 static int64_t work_of(const Step *s)
@@ -253,14 +251,14 @@ static int run_op(Ctx *cx, CpuState *st, const Step *s, Pool *pool, void *const 
         j.in[i] = (char *)buffers[v->buffer] + (size_t)v->offset * DTYPES[v->dtype].bytes;
         if (!op->adds || !is_half(v)) continue;
         float *copy = widened(&j.x[i], &wide);
-        cpu_widen(v, j.in[i], copy);
+        cpu_widen(st->isa->tile, v, j.in[i], copy);
         j.in[i] = copy;
     }
     void *to = (char *)buffers[s->out.buffer] + (size_t)s->out.offset * DTYPES[s->out.dtype].bytes;
     bool half = op->adds && is_half(&s->out);
     j.to = half ? widened(&j.out, &wide) : to;
     int code = op->run(&j);
-    if (code == SGL_OK && half) cpu_narrow(&s->out, j.to, to);
+    if (code == SGL_OK && half) cpu_narrow(st->isa->tile, &s->out, j.to, to);
     return code;
 }
 

@@ -51,8 +51,9 @@ int cpu_custom_run(const CpuCustom *c, Ctx *cx, Pool *pool, void *const *buffers
 /* Elements of a view, and what steps on halves need. */
 int64_t cpu_view_count(const View *v);
 void cpu_view_pack(View *v);                /* makes it contiguous from offset 0 */
-void cpu_widen(const View *v, const void *from, float *to);      /* half to packed f32 */
-void cpu_narrow(const View *v, const float *from, void *to);     /* rounds to even */
+/* Halves to packed f32, and packed f32 to halves, rounded to even. */
+void cpu_widen(const TileOps *ops, const View *v, const void *from, float *to);
+void cpu_narrow(const TileOps *ops, const View *v, const float *from, void *to);
 
 /* The element counts before, along and behind one dim. */
 typedef struct AxisSplit { int64_t outer, n, inner; } AxisSplit;

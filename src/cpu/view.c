@@ -1,6 +1,9 @@
 /* view.c: strided views: sizes, and conversion of f16 and bf16 to packed f32 and back.
  */
 #include "cpu/cpu.h"
+#include "cpu/tile_ops.h"
+
+enum { WIDEN_PIECE = 512 };
 
 int64_t cpu_view_count(const View *v)
 {
@@ -27,12 +30,30 @@ AxisSplit cpu_view_axis(const View *v, int axis)
     return s;
 }
 
-void cpu_widen(const View *v, const void *from, float *to)
+/* n elements, `stride` apart, to f32. */
+static void widen_row(const TileOps *ops, Dtype t, const uint16_t *from, int64_t stride, int64_t n,
+                      float *to)
 {
+    uint16_t raw[WIDEN_PIECE];
+    if (stride == 1) {
+        ops->widen[t](to, from, NULL, NULL, n);
+        return;
+    }
+    for (int64_t done = 0, len; done < n; done += len) {
+        len = n - done < WIDEN_PIECE ? n - done : WIDEN_PIECE;
+        for (int64_t i = 0; i < len; i++) raw[i] = from[(done + i) * stride];
+        ops->widen[t](to + done, raw, NULL, NULL, len);
+    }
+}
+
+void cpu_widen(const TileOps *ops, const View *v, const void *from, float *to)
+{
+    int inner = v->rank - 1;
+    int64_t n = v->rank ? v->extent[inner] : 1, stride = v->rank ? v->stride[inner] : 1;
     int64_t at[VIEW_MAX_RANK] = {0}, offset = 0, count = cpu_view_count(v);
-    for (int64_t i = 0; i < count; i++) {
-        to[i] = (float)ir_dtype_load(v->dtype, from, offset);
-        for (int d = v->rank; d-- > 0;) {
+    for (int64_t i = 0; i < count; i += n) {
+        widen_row(ops, v->dtype, (const uint16_t *)from + offset, stride, n, to + i);
+        for (int d = inner; d-- > 0;) {
             offset += v->stride[d];
             if (++at[d] < v->extent[d]) break;
             offset -= at[d] * v->stride[d];
@@ -41,8 +62,7 @@ void cpu_widen(const View *v, const void *from, float *to)
     }
 }
 
-void cpu_narrow(const View *v, const float *from, void *to)
+void cpu_narrow(const TileOps *ops, const View *v, const float *from, void *to)
 {
-    int64_t count = cpu_view_count(v);
-    for (int64_t i = 0; i < count; i++) ir_dtype_store(v->dtype, to, i, from[i]);
+    ops->narrow[v->dtype](to, from, NULL, NULL, cpu_view_count(v));
 }

@@ -116,6 +116,36 @@ Node *ir_control_result(Node *n, int out)
     return ir_attr_node(n->graph, n->op, n->nin, n->in, &b);
 }
 
+/* Which of its inputs an output of a block may go to: that one, FLOWS_NONE or FLOWS_ALL. */
+enum { FLOWS_NONE = -1, FLOWS_ALL = -2 };
+
+static int output_flows(const Graph *block, int out)
+{
+    const Node *n = block->outputs.at[out].node;
+    if (n->op == OP_input) return (int)ir_attr_int(n, 0);
+    return ir_op(n)->flows ? FLOWS_ALL : FLOWS_NONE;
+}
+
+/* A carry that each step replaces is what it was at first where there is no step. */
+static bool repeated_flows(const Control *c, int i)
+{
+    int to = c->out < c->ncarry ? output_flows(c->block[0], c->out) : FLOWS_ALL;
+    return i == c->out || to == FLOWS_ALL || (to != FLOWS_NONE && to != c->out);
+}
+
+bool ir_flows(const Node *n, int i)
+{
+    if (!ir_op(n)->flows || !ir_is_control(n)) return ir_op(n)->flows;
+    Control c = ir_control(n);
+    if (c.op != OP_cond) return repeated_flows(&c, i);
+    bool any = false;
+    for (int b = 0; b < 2; b++) {
+        int to = output_flows(c.block[b], c.out);
+        any |= to == FLOWS_ALL || (to != FLOWS_NONE && to + 1 == i);
+    }
+    return any;
+}
+
 static uint8_t block_masks(const Graph *block)
 {
     uint8_t mark = 0;

@@ -45,6 +45,10 @@ static inline bool ir_is_control(const Node *n) { return OPS[n->op].family == FA
 Node *ir_control_find(const Node *n, int out);
 Node *ir_control_result(Node *n, int out);               /* makes it if need be */
 
+/* May a gradient go from n to its input i? Of a control node: into what its result is in the block,
+ * as far as that can be told at a glance: what a block only hands on, or ends with an assign. */
+bool ir_flows(const Node *n, int i);
+
 /* How the node marks the cotangents of its inputs, MASK_… of grad.h: as `where`, as a control node
  * that may leave an input unused, or as one whose blocks do so. */
 uint8_t ir_control_masks(const Node *n);

@@ -66,7 +66,8 @@ static void spread_flow(const Graph *g, uint8_t *mark, uint32_t count)
     for (uint32_t id = 0; id < count; id++) {
         const Node *node = g->nodes.at[id];
         if (!ir_is_float(node) || !ir_op(node)->flows) continue;
-        for (int i = 0; i < node->nin; i++) mark[id] |= mark[node->in[i]->id];
+        for (int i = 0; i < node->nin; i++)
+            if (mark[node->in[i]->id] && ir_flows(node, i)) mark[id] |= mark[node->in[i]->id];
     }
 }
 
@@ -77,7 +78,8 @@ void ir_grad_reach(const Graph *g, uint8_t *mark)
     for (int id = g->nodes.n - 1; id >= 0; id--) {
         const Node *node = g->nodes.at[id];
         if (!mark[id] || !ir_is_float(node) || !ir_op(node)->flows) continue;
-        for (int i = 0; i < node->nin; i++) mark[node->in[i]->id] = 1;
+        for (int i = 0; i < node->nin; i++)
+            if (ir_flows(node, i)) mark[node->in[i]->id] = 1;
     }
 }
 

@@ -74,14 +74,15 @@ static Op check_op(lua_State *L, int arg)
 static int spread_inputs(lua_State *L, Host *h, Op op)
 {
     const char *name = OPS[op].name;
+    int n = 1;
     lua_settop(L, 3);
     if (tensor_at(L, h, 2)) {
         lua_pushvalue(L, 2);
-        return 1;
+    } else {
+        n = bind_check_list(L, 2, name);
+        luaL_checkstack(L, n + LUA_MINSTACK, "too many inputs");
+        for (int i = 1; i <= n; i++) lua_rawgeti(L, 2, i);
     }
-    int n = bind_check_list(L, 2, name);
-    luaL_checkstack(L, n + LUA_MINSTACK, "too many inputs");
-    for (int i = 1; i <= n; i++) lua_rawgeti(L, 2, i);
     if (OPS[op].inputs < 0 ? n >= 1 : n == OPS[op].inputs) return n;
     return bind_raise(L, SGL_EARG, NULL, "%s: %d inputs given", name, n);
 }
@@ -108,15 +109,12 @@ static void check_positions(lua_State *L, Host *h, Tensor *out, Dim bound)
 {
     Tensor *index = tensor_at(L, h, 5);
     if (tensor_recording(h) || !index) return;
-    if (is_outside(L, h, index, bound) && tensor_realize(h, 1, &out) < 0) bind_throw(L, h);
+    if (!is_outside(L, h, index, bound) || tensor_realize(h, 1, &out) >= 0) return;
+    tensor_set(out, NULL); /* or whatever runs all that is pending would fail with it */
+    bind_throw(L, h);
 }
 
-/* core.positions_now(on): positions are looked at where they are used, pending ones too. */
-static int positions_now(lua_State *L)
-{
-    room_of(bind_of(L))->positions_now = lua_toboolean(L, 1);
-    return 0;
-}
+void tensor_positions_now(Host *h, bool on) { room_of(h)->positions_now = on; }
 
 /* core.apply(op, inputs, attrs) */
 static int apply(lua_State *L)
@@ -168,7 +166,9 @@ static int realize(lua_State *L)
 static int half(lua_State *L)
 {
     Host *h = bind_of(L);
+    luaL_checktype(L, 1, LUA_TTABLE);
     lua_Integer n = luaL_checkinteger(L, 2);
+    luaL_argcheck(L, n <= LUAI_MAXSTACK, 2, "more values than a call can have");
     bool found = false;
     int dtype = -1;
     for (lua_Integer i = 1; i <= n; i++, lua_settop(L, 2)) {
@@ -185,6 +185,8 @@ static int half(lua_State *L)
 }
 
 const luaL_Reg TENSOR_APPLY[] = {
-    {"apply", apply}, {"positions_now", positions_now}, {"half", half}, {"realize", realize},
+    {"apply", apply},
+    {"half", half},
+    {"realize", realize},
     {NULL, NULL},
 };

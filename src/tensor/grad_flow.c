@@ -6,6 +6,7 @@
  *        are more than MOST_IDS, all that is older counts as part of the origin.
  */
 #include <string.h>
+#include "ir/control.h"
 #include "tensor/grad_flow.h"
 #include "tensor/grad_walk.h"
 #include "tensor/room.h"
@@ -50,7 +51,8 @@ static void spread(const Flow *f, const Graph *g, Node *const *assigned, int wor
         const Node *n = g->nodes.at[id];
         if (DTYPES[n->dtype].class != CLASS_FLOAT) mask[id] = 0;
         if (!ir_op(n)->flows) continue;
-        for (int i = 0; i < n->nin; i++) mask[n->in[i]->id] |= mask[id];
+        for (int i = 0; i < n->nin && mask[id]; i++)
+            if (ir_flows(n, i)) mask[n->in[i]->id] |= mask[id];
     }
 }
 

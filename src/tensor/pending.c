@@ -50,22 +50,44 @@ void tensor_pending_compact(Host *h)
     }
 }
 
-static int realize_all(Host *h, const Trace *tr)
+static bool is_final(int status) { return status == SGL_ENOMEM || status == SGL_EINTR; }
+
+/* Each by itself: what fails, such as a position outside, is nobody's error until it is read. How
+ * many there are, or the error that is no one's. */
+static int realize_each(Host *h, int n, Tensor *const *list)
+{
+    int failed = 0;
+    for (int i = 0; i < n; i++) {
+        int status = tensor_realize(h, 1, &list[i]);
+        if (is_final(status)) return status;
+        failed += status < 0;
+        base_err_clear(&h->cx->err);
+    }
+    return failed;
+}
+
+/* Runs all that waits. How many of the handles stay without a value, or a negative status. */
+static int realize_all(Host *h, Trace *tr)
 {
     VEC(Tensor *) all = {0};
     int status = SGL_OK;
     for (Tensor *t = tr->handles.next; t != &tr->handles && status == SGL_OK; t = t->next)
         if (!vec_push(&all, t)) status = base_fail(h->cx, SGL_ENOMEM, "out of memory");
     if (status == SGL_OK) status = tensor_realize(h, all.n, all.at);
+    if (status < 0 && !is_final(status)) {
+        base_err_clear(&h->cx->err);
+        status = realize_each(h, all.n, all.at);
+        tr->fresh = tr->graph->nodes.n;
+    }
     vec_free(&all);
     return status;
 }
 
-/* All tensors of the trace become leaves. */
-static int cut(Host *h, const Trace *tr)
+/* All tensors of the trace become leaves, if each has a value. */
+static int cut(Host *h, Trace *tr)
 {
     int status = realize_all(h, tr);
-    if (status < 0) return status;
+    if (status != SGL_OK) return status < 0 ? status : SGL_OK;
     for (Tensor *t = tr->handles.next; t != &tr->handles; t = t->next) t->cut = !t->leaf;
     room_of(h)->last_cut = tensor_id();
     tensor_pending_drop(h);
@@ -98,7 +120,7 @@ static int tidy(lua_State *L, Recorder *r)
     }
     if (!r->trace || tensor_trace_weight(r->trace) < r->trace->limit) return SGL_OK;
     tensor_pending_compact(h);
-    const Trace *tr = r->trace;
+    Trace *tr = r->trace;
     /* Sums that go on beside what is read would wait, and grow, for ever. */
     if (tr->waiting > WAITING_NODES && realize_all(h, tr) < 0) return h->cx->err.code;
     bool long_history = tr->graph->nodes.n > HISTORY_NODES || tr->held > HISTORY_BYTES;

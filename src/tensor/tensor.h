@@ -52,6 +52,8 @@ void tensor_push_methods(lua_State *L); /* sgl.Tensor, the table of tensors' met
 Storage *tensor_value(lua_State *L, Host *h, int arg, const char *what);
 /* The elements, for the host to read; raises where they cannot be fetched. */
 const void *tensor_host(lua_State *L, Host *h, const Storage *s);
+/* Positions are looked at where they are used: pending ones too? */
+void tensor_positions_now(Host *h, bool on);
 /* Runs what is pending for these. */
 int tensor_realize(Host *h, int n, Tensor *const *list);
 

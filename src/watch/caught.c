@@ -2,7 +2,8 @@
  *
  * In:    errors on their way, and returns of the functions that catch: pcall, xpcall, resume and
  *        close of coroutines, load.
- * Out:   the break again that was caught; B-CAUGHT for an error that may be the capture's alone.
+ * Out:   the break again that was caught; B-CAUGHT for an error that may be the capture's alone. An
+ *        error that leaves a block is caught by the block, which is asked here whether it may be.
  * Holds: no catch of such an error comes to an end, so nothing of the step runs on a path that
  *        Lua would not take. An error may be the capture's alone where something stands for what
  *        differs from run to run: numbers among the arguments, symbolic sizes, functions of
@@ -21,7 +22,20 @@ bool watch_is_above(const void *frame, const lua_Debug *ar)
 
 void watch_stand_ins(Watch *w) { w->stand_ins = true; }
 
-void watch_doubt(Watch *w) { w->doubtful = true; }
+bool watch_block_caught(Watch *w)
+{
+    bool doubtful = w->doubtful || (w->stand_ins && !w->sure);
+    w->unwinding = w->erring = NULL;
+    w->sure = w->left_block = false;
+    return doubtful;
+}
+
+void watch_block_raises(Watch *w, bool doubtful)
+{
+    w->left_block = true;
+    w->doubtful |= doubtful;
+    w->sure = !doubtful;
+}
 
 /* An error of the engine is about to be raised; it is on the top. What says nothing of the step is
  * not for it to catch either, nor is what a function of the engine cannot do in a step. */
@@ -93,7 +107,7 @@ void watch_hook_caught(lua_State *L, lua_Debug *ar, Watch *w)
     int top = lua_gettop(L), type = caught_result(L, ar, w);
     if (type != lua_type(L, top)) return;
     tensor_break_again(L, w->host);
-    bool doubtful = w->doubtful || block_died(w);
+    bool doubtful = w->doubtful || w->left_block || block_died(w);
     if (!doubtful && (type == LUA_TNIL || w->sure || !w->stand_ins)) return;
     if (ar->ntransfer < 2 || !lua_getlocal(L, ar, ar->ftransfer + 1)) lua_pushnil(L);
     tensor_break(L, w->host, BREAK_CAUGHT, NULL, "\"%s\" is caught", error_text(L));

@@ -355,6 +355,7 @@ int watch_guards_failing(lua_State *L, int guards, int args)
 /* core.guards_check(guards, arguments) -> nil, or the number of the first guard that fails. */
 static int guards_check(lua_State *L)
 {
+    luaL_checkudata(L, 1, CLASS);
     lua_settop(L, 2);
     int failing = watch_guards_failing(L, 1, 2);
     if (failing) lua_pushinteger(L, failing);

@@ -65,6 +65,7 @@ struct Watch {
     const void *erring;       /* CallInfo of `error`, whose error is on its way */
     bool stand_ins;           /* something in the step stands for what differs from run to run */
     bool doubtful;            /* an error was raised that may be one of the capture alone */
+    bool left_block;          /* an error left a function of control flow, which may not run */
     bool sure;                /* if there is one now, it is one of Lua as well */
     const void *swapped;      /* CallInfo of a frame with registers that are not its own now */
     int swaps[2], nswaps;     /* which; the values are in the guards' list, under their addresses */

@@ -32,8 +32,11 @@ void watch_off(lua_State *L, Watch *w);        /* may be called again; NULL is a
 bool watch_lost(lua_State *L, const Watch *w); /* was the hook taken away? */
 /* In the step something stands for what differs from run to run: numbers, symbolic sizes. */
 void watch_stand_ins(Watch *w);
-/* The error that is on its way may be one of the capture alone. */
-void watch_doubt(Watch *w);
+/* An error that left a block was caught: may it be one of the capture alone? What comes next is
+ * watched again. */
+bool watch_block_caught(Watch *w);
+/* It goes on: nothing but a block around may catch it, since the run may not come to it. */
+void watch_block_raises(Watch *w, bool doubtful);
 /* For lack of memory what is new and what is old is not known. */
 bool watch_failed(const Watch *w);
 /* What is at that address, a table or a tensor, stands for an argument: born inside, but not the

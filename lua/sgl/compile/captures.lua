@@ -173,11 +173,12 @@ local function break_of(self, entry, walk, e)
   return record or breaks.record_of_error(e)
 end
 
--- Is the error that ended a capture of the whole step one that the function itself raises? The
--- library's are not where sizes are symbols.
+-- Is the error that ended a capture of the whole step one that the function itself raises? Of the
+-- library's, refused gradients are not, and none are where sizes are symbols.
 local function is_own(entry, walk, e)
-  local own = entry.inside and not is_final(e) and not breaks.record(e)
-  local symbolic = walk.promoted or next(walk.dims) and type(e) == "table" and e.code
+  local code = type(e) == "table" and e.code
+  local own = entry.inside and not is_final(e) and not breaks.record(e) and code ~= "SGL_EGRAD"
+  local symbolic = walk.promoted or next(walk.dims) and code
   return own and not symbolic and not core.guards_done(entry.guards)
 end
 
@@ -189,7 +190,7 @@ function captures.make(self, key, walk, plans, reason)
   if fine then return captures.keep(self, key, entry) end
   if self.fullgraph and not captures.in_segments then
     if not is_own(entry, walk, e) then error(e, 0) end
-    entry.failed = e
+    entry.failed = { e }
     return entry
   end
   entry.broken = break_of(self, entry, walk, e)

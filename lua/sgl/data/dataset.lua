@@ -92,6 +92,9 @@ end
 --- Sizes of the parts that shares of n make; what is left is the last part.
 function dataset.part_sizes(op, n, shares)
   local sizes, total = {}, 0
+  if #shares == 0 then
+    raise("SGL_EARG", op .. ": there is no share to split by", "ds:split(0.7) gives 70 % and 30 %")
+  end
   for i, share in ipairs(shares) do
     if share <= 0 or share >= 1 then
       raise("SGL_EARG", ("%s: a share must be between 0 and 1, got %s"):format(op,
@@ -158,14 +161,13 @@ end
 api.method(Dataset, "batches", {
   doc = "Iterates over batches of n rows: for x, y in ds:batches(64) do … end. Each call is the "
     .. "next epoch, with another order.",
-  args = { { "n", "integer", "rows of a batch" } },
+  args = { { "n", "integer", "rows of a batch", within = { 1, math.huge } } },
   opts = { { "shuffle", "boolean", true, "another order in each epoch; false: in place" },
            { "drop_last", "boolean", false, "leave out a last batch that is smaller" },
            { "epoch", "integer", nil, "number that decides the order; default: counted" },
            { "progress", "string|boolean", nil, "label of a progress display on stderr" } },
   returns = "iterator", errors = "n below 1",
 }, function(self, n, o)
-  if n < 1 then raise("SGL_EARG", ("batches: n must be at least 1, got %d"):format(n)) end
   local epoch = o.epoch
   if o.shuffle and not epoch then
     self.epoch = self.epoch + 1

@@ -99,7 +99,7 @@ api.method(Text, "decode", {
 }, function(self, ids)
   local chars = {}
   for i, id in ipairs(core.is_tensor(ids) and ids:flatten():tolist() or ids) do
-    chars[i] = self.vocabulary[id + 1]
+    chars[i] = math.tointeger(id) and self.vocabulary[id + 1]
     if not chars[i] then
       raise("SGL_EINDEX", ("decode: id %s is not from 0 to %d"):format(tostring(id),
         #self.vocabulary - 1))
@@ -148,15 +148,15 @@ end
 api.method(Text, "batches", {
   doc = "Iterates over batches of n windows x and their next characters y. Without steps, an "
     .. "epoch of windows side by side; with steps, that many batches of windows from anywhere.",
-  args = { { "n", "integer", "rows of a batch" } },
-  opts = { { "length", "integer", 64, "characters of a window" },
-           { "steps", "integer", nil, "number of batches" },
+  args = { { "n", "integer", "rows of a batch", within = { 1, math.huge } } },
+  opts = { { "length", "integer", 64, "characters of a window", within = { 1, math.huge } },
+           { "steps", "integer", nil, "number of batches", within = { 1, math.huge } },
            { "shuffle", "boolean", true, "false: windows in the order of the text" },
            { "epoch", "integer", nil, "number that decides the order; default: counted" },
            { "progress", "string|boolean", nil, "label of a progress display on stderr" } },
   returns = "iterator of x, y: i32[n, length]", errors = "a text shorter than a window",
 }, function(self, n, o)
-  if n < 1 or o.length < 1 or o.length >= self.size then
+  if o.length >= self.size then
     raise("SGL_EARG", ("batches: %d windows of %d characters cannot be cut from %d"):format(
       n, o.length, self.size))
   end

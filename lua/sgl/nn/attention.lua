@@ -1,6 +1,7 @@
 -- nn/attention.lua: multi-head attention (Vaswani et al., 2017).
 
 local core = require "sgl.core"
+local api = require "sgl.api"
 local base = require "sgl.nn.module"
 local F = require "sgl.nn.functional"
 require "sgl.nn.layers"
@@ -41,14 +42,17 @@ local function split_heads(x, heads)
   return x:reshape(b, t, heads, width // heads):transpose(2, 3)
 end
 
+local OPTIONS = { { "mask", "tensor", nil, "bool: true where a position is seen; or added" } }
+
 function MultiheadAttention:forward(query, key, value, o)
+  o = api.options("nn.MultiheadAttention", OPTIONS, o)
   key = key or query
   value = value or key
   for _, x in ipairs { query, key, value } do base.need_sequence(self, x, "width", self.width) end
   local q = split_heads(self.q(query), self.heads)
   local k = split_heads(self.k(key), self.heads)
   local v = split_heads(self.v(value), self.heads)
-  local y = F.scaled_dot_product_attention(q, k, v, { causal = self.causal, mask = o and o.mask,
+  local y = F.scaled_dot_product_attention(q, k, v, { causal = self.causal, mask = o.mask,
     dropout = self.training and self.dropout or 0 })
   local b, _, t, _ = table.unpack(y.shape)
   return self.out(y:transpose(2, 3):reshape(b, t, -1))

@@ -9,14 +9,10 @@ local api = require "sgl.api"
 local F = require "sgl.nn.functional"
 local wide = require "sgl.tensor.wide".composite
 
--- An option that is one integer for both dims, or a list of two.
-local function pair(name, option, v)
-  if math.type(v) == "integer" then return { v, v } end
-  local is_pair = type(v) == "table" and #v == 2
-  if is_pair and math.type(v[1]) == "integer" and math.type(v[2]) == "integer" then return v end
-  core.raise("SGL_EARG", ("%s: %s must be an integer or a list of two, got %s"):format(
-    name, option, api.describe(v)))
-end
+local SIZES, COUNTS = { 1, math.huge }, { 0, math.huge }
+
+-- An option that is one integer for both dims, or a list of two, as rows with items = 2 check it.
+local function pair(v) return type(v) == "table" and v or { v, v } end
 
 local shape_text = api.describe
 
@@ -42,14 +38,8 @@ end
 
 -- [n, c, h, w] → [n, c, oh, ow, kh, kw]
 local function windows(name, x, kernel, o, fill)
-  local stride, dilation = pair(name, "stride", o.stride), pair(name, "dilation", o.dilation or 1)
-  local pad = pair(name, "padding", o.padding)
-  for i = 1, 2 do
-    if stride[i] < 1 or dilation[i] < 1 or pad[i] < 0 then
-      core.raise("SGL_EARG", ("%s: stride and dilation must be at least 1, padding at least 0, "
-        .. "got %s, %s and %s"):format(name, stride[i], dilation[i], pad[i]))
-    end
-  end
+  local stride, dilation = pair(o.stride), pair(o.dilation or 1)
+  local pad = pair(o.padding)
   check_room(name, x, kernel, dilation, pad, o)
   return core.apply("window", pad_images(x, pad, fill),
     { dims = { 3, 4 }, size = kernel, stride = stride, dilation = dilation })
@@ -79,9 +69,9 @@ local function check_conv(name, rank, x, weight, bias, groups)
 end
 
 local CONV_OPTS = {
-  { "stride", "integer|table", 1, "step of the window" },
-  { "padding", "integer|table", 0, "zeros added on each side" },
-  { "dilation", "integer|table", 1, "distance between taps" },
+  { "stride", "integer|table", 1, "step of the window", within = SIZES, items = 2 },
+  { "padding", "integer|table", 0, "zeros added on each side", within = COUNTS, items = 2 },
+  { "dilation", "integer|table", 1, "distance between taps", within = SIZES, items = 2 },
   { "groups", "integer", 1, "channel groups that do not see each other",
     within = { 1, math.huge } },
 }
@@ -129,9 +119,9 @@ api.fn(F, "conv1d", {
   args = { { "x", "tensor", "f32[n, c, l]" }, { "weight", "tensor", "f32[out, c/groups, k]" },
            { "bias", "tensor?", "f32[out]" } },
   opts = {
-    { "stride", "integer", 1, "step of the window" },
-    { "padding", "integer", 0, "zeros added on each side" },
-    { "dilation", "integer", 1, "distance between taps" },
+    { "stride", "integer", 1, "step of the window", within = SIZES },
+    { "padding", "integer", 0, "zeros added on each side", within = COUNTS },
+    { "dilation", "integer", 1, "distance between taps", within = SIZES },
     { "groups", "integer", 1, "channel groups that do not see each other",
       within = { 1, math.huge } },
   },
@@ -145,8 +135,10 @@ api.fn(F, "conv1d", {
 end)
 
 local POOL_OPTS = {
-  { "stride", "integer|table?", nil, "step of the window; default: its size" },
-  { "padding", "integer|table", 0, "elements added on each side; they never win and count as 0" },
+  { "stride", "integer|table?", nil, "step of the window; default: its size", within = SIZES,
+    items = 2 },
+  { "padding", "integer|table", 0, "elements added on each side; they never win and count as 0",
+    within = COUNTS, items = 2 },
 }
 
 local function pool2d(name, x, size, o, fill, reduce)
@@ -154,7 +146,7 @@ local function pool2d(name, x, size, o, fill, reduce)
     core.raise("SGL_ESHAPE", ("%s: needs x [n, c, h, w], got %s"):format(name, shape_text(x)),
       "x:unsqueeze(1) makes a batch of one")
   end
-  local kernel, pad = pair(name, "size", size), pair(name, "padding", o.padding)
+  local kernel, pad = pair(size), pair(o.padding)
   for i = 1, 2 do
     if kernel[i] < 1 or 2 * pad[i] > kernel[i] then
       core.raise("SGL_EARG", ("%s: a window of %s with padding %s: the window must be at least 1, "
@@ -175,7 +167,8 @@ for _, kind in ipairs { "max", "avg" } do
   local fill, reduce, doc = table.unpack(POOLS[kind])
   api.fn(F, kind .. "_pool2d", {
     doc = doc,
-    args = { { "x", "tensor", "f32[n, c, h, w]" }, { "size", "integer|table", "of the window" } },
+    args = { { "x", "tensor", "f32[n, c, h, w]" },
+             { "size", "integer|table", "of the window", within = SIZES, items = 2 } },
     opts = POOL_OPTS,
     returns = "tensor, f32[n, c, oh, ow]",
     errors = "a window larger than the padded image",
@@ -186,9 +179,11 @@ for _, kind in ipairs { "max", "avg" } do
 
   api.fn(F, kind .. "_pool1d", {
     doc = doc,
-    args = { { "x", "tensor", "f32[n, c, l]" }, { "size", "integer", "of the window" } },
-    opts = { { "stride", "integer?", nil, "step of the window; default: its size" },
-             { "padding", "integer", 0, "elements added on each side" } },
+    args = { { "x", "tensor", "f32[n, c, l]" },
+             { "size", "integer", "of the window", within = SIZES } },
+    opts = { { "stride", "integer?", nil, "step of the window; default: its size",
+               within = SIZES },
+             { "padding", "integer", 0, "elements added on each side", within = COUNTS } },
     returns = "tensor, f32[n, c, ol]",
     errors = "a window longer than the padded sequence",
   }, function(x, size, o)

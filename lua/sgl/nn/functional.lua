@@ -14,6 +14,7 @@ local need_integers = require "sgl.tensor.index".need_integers
 local F = api.module("nn.functional", "Activations, normalisations and linear maps as functions")
 
 local X = { "x", "tensor", "any shape" }
+local COUNTS = { 0, math.huge }
 
 local function activation(name, doc, formula)
   api.fn(F, name, { doc = doc, args = { X }, returns = "tensor, shape of x" }, function(x)
@@ -35,16 +36,12 @@ local GELU = {
 api.fn(F, "gelu", {
   doc = "Gaussian error linear unit, x · Φ(x) (Hendrycks and Gimpel, 2016).",
   args = { X },
-  opts = { { "approximate", "string", "none", "none: by erf; tanh: the tanh form" } },
+  opts = { { "approximate", "string", "none", "none: by erf; tanh: the tanh form",
+             among = { "none", "tanh" } } },
   returns = "tensor, shape of x",
   errors = "another value of approximate",
 }, function(x, o)
-  local formula = GELU[o.approximate]
-  if not formula then
-    core.raise("SGL_EARG", ("nn.gelu: approximate must be 'none' or 'tanh', not %s")
-      :format(core.quote(o.approximate)))
-  end
-  return wide(o.approximate == "tanh" and "gelu_tanh" or "gelu", { x }, 1, formula)
+  return wide(o.approximate == "tanh" and "gelu_tanh" or "gelu", { x }, 1, GELU[o.approximate])
 end)
 
 api.fn(F, "softmax", {
@@ -121,7 +118,7 @@ api.fn(F, "layer_norm", {
     .. "(Ba, Kiros and Hinton, 2016). The variance is the biased one.",
   args = { { "x", "tensor", "f32[…, shape]" }, { "shape", "table", "sizes of the trailing dims" },
            { "weight", "tensor?", "f32[shape]" }, { "bias", "tensor?", "f32[shape]" } },
-  opts = { { "eps", "number", 1e-5, "added to the variance" } },
+  opts = { { "eps", "number", 1e-5, "added to the variance", within = COUNTS } },
   returns = "tensor, shape of x",
   errors = "trailing dims that are not `shape`",
 }, function(x, shape, weight, bias, o)
@@ -138,7 +135,7 @@ api.fn(F, "rms_norm", {
   doc = "x / sqrt(mean(x²) + eps) over the trailing dims, then scale (Zhang and Sennrich, 2019).",
   args = { { "x", "tensor", "f32[…, shape]" }, { "shape", "table", "sizes of the trailing dims" },
            { "weight", "tensor?", "f32[shape]" } },
-  opts = { { "eps", "number", 1e-6, "added to the mean of squares" } },
+  opts = { { "eps", "number", 1e-6, "added to the mean of squares", within = COUNTS } },
   returns = "tensor, shape of x",
   errors = "trailing dims that are not `shape`",
 }, function(x, shape, weight, o)
@@ -167,7 +164,7 @@ api.fn(F, "group_norm", {
   args = { { "x", "tensor", "f32[n, c, …]" },
            { "groups", "integer", "divides c", within = { 1, math.huge } },
            { "weight", "tensor?", "f32[c]" }, { "bias", "tensor?", "f32[c]" } },
-  opts = { { "eps", "number", 1e-5, "added to the variance" } },
+  opts = { { "eps", "number", 1e-5, "added to the variance", within = COUNTS } },
   returns = "tensor, shape of x",
   errors = "groups that do not divide c",
 }, function(x, groups, weight, bias, o)
@@ -189,7 +186,7 @@ api.fn(F, "batch_norm", {
   args = { { "x", "tensor", "f32[n, c, …]" }, { "mean", "tensor", "f32[c]" },
            { "variance", "tensor", "f32[c]" }, { "weight", "tensor?", "f32[c]" },
            { "bias", "tensor?", "f32[c]" } },
-  opts = { { "eps", "number", 1e-5, "added to the variance" } },
+  opts = { { "eps", "number", 1e-5, "added to the variance", within = COUNTS } },
   returns = "tensor, shape of x",
 }, function(x, mean, variance, weight, bias, o)
   -- Statistics have no say in the dtype of the result.

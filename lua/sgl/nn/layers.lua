@@ -16,7 +16,7 @@ local parameter = M.parameter
 
 local function empty(...) return create.zeros(...) end
 
-local SIZES = { 0, math.huge }
+local SIZES, COUNTS = { 0, math.huge }, { 0, math.huge }
 local DTYPE = { "dtype", "string", "f32", "dtype of the parameters" }
 local INIT = { "init", "function?", nil, "fills the weight instead of the default, fn(weight)" }
 
@@ -91,7 +91,8 @@ stateless("Tanh", "Hyperbolic tangent.", function(x) return F.tanh(x) end)
 stateless("Sigmoid", "1 / (1 + exp(-x)).", function(x) return F.sigmoid(x) end)
 stateless("Softplus", "log(1 + exp(x)).", function(x) return F.softplus(x) end)
 stateless("GELU", "x · Φ(x).", function(x, _, o) return F.gelu(x, o) end,
-  { opts = { { "approximate", "string", "none", "none: by erf; tanh: the tanh form" } } })
+  { opts = { { "approximate", "string", "none", "none: by erf; tanh: the tanh form",
+               among = { "none", "tanh" } } } })
 stateless("Softmax", "exp(x) divided by its sum along a dim.",
   function(x, _, dim) return F.softmax(x, dim or -1) end,
   { args = { { "dim", "integer?", "default -1" } } })
@@ -136,7 +137,17 @@ api.method(ModuleList, "append", {
   return self
 end)
 
-local function shape_of(v) return math.type(v) == "integer" and { v } or v end
+-- The sizes of the trailing dims, given as one or as a list.
+local function shape_of(name, v)
+  local list = type(v) == "table" and v or { v }
+  for i = 1, math.max(1, #list) do
+    if math.type(list[i]) ~= "integer" or list[i] < 0 then
+      core.raise("SGL_EARG", ("nn.%s: argument 'shape' must be sizes from 0, got %s"):format(name,
+        api.describe(list[i])), "nn.LayerNorm(64) or nn.LayerNorm { 8, 8 }")
+    end
+  end
+  return list
+end
 local function affine(self, shape, o)
   if not o.affine then return end
   self.weight = parameter(create.ones(table.unpack(shape)):to(o.dtype))
@@ -149,11 +160,12 @@ local LayerNorm = class("LayerNorm", {
   doc = "Normalises over the trailing dims, then scales and shifts. Parameters: weight, bias "
     .. "f32[shape].",
   args = { { "shape", "integer|table", "sizes of the trailing dims" } },
-  opts = { { "eps", "number", 1e-5, "added to the variance" }, AFFINE, BIAS, DTYPE },
+  opts = { { "eps", "number", 1e-5, "added to the variance", within = COUNTS }, AFFINE, BIAS,
+           DTYPE },
   returns = "module: f32[…, shape] -> the same shape",
   errors = "trailing dims that are not `shape`",
 }, function(self, shape, o)
-  self.shape, self.eps = shape_of(shape), o.eps
+  self.shape, self.eps = shape_of("LayerNorm", shape), o.eps
   affine(self, self.shape, o)
 end)
 function LayerNorm:forward(x)
@@ -164,11 +176,12 @@ local RMSNorm = class("RMSNorm", {
   doc = "Divides by the root of the mean square over the trailing dims, then scales. Parameter: "
     .. "weight.",
   args = { { "shape", "integer|table", "sizes of the trailing dims" } },
-  opts = { { "eps", "number", 1e-6, "added to the mean of squares" }, AFFINE, DTYPE },
+  opts = { { "eps", "number", 1e-6, "added to the mean of squares", within = COUNTS }, AFFINE,
+           DTYPE },
   returns = "module: f32[…, shape] -> the same shape",
   errors = "trailing dims that are not `shape`",
 }, function(self, shape, o)
-  self.shape, self.eps = shape_of(shape), o.eps
+  self.shape, self.eps = shape_of("RMSNorm", shape), o.eps
   affine(self, self.shape, { affine = o.affine, bias = false, dtype = o.dtype })
 end)
 function RMSNorm:forward(x) return F.rms_norm(x, self.shape, self.weight, { eps = self.eps }) end
@@ -177,7 +190,8 @@ local GroupNorm = class("GroupNorm", {
   doc = "Normalises each group of channels of each sample. Parameters: weight, bias f32[channels].",
   args = { { "groups", "integer", "divides channels", within = { 1, math.huge } },
            { "channels", "integer", "dim 2 of x", within = SIZES } },
-  opts = { { "eps", "number", 1e-5, "added to the variance" }, AFFINE, BIAS, DTYPE },
+  opts = { { "eps", "number", 1e-5, "added to the variance", within = COUNTS }, AFFINE, BIAS,
+           DTYPE },
   returns = "module: f32[n, channels, …] -> the same shape",
   errors = "groups that do not divide the channels",
 }, function(self, groups, channels, o)
@@ -211,7 +225,8 @@ local function batch_norm_forward(wanted)
       core.raise("SGL_ESHAPE", ("nn.%s: no statistics of an empty batch %s"):format(wanted.class,
         api.describe(x)), "leave empty batches out, or use model:eval()")
     end
-    -- Statistics of halves are f32.
+    -- Halves are normalised in f32 by statistics in f32, so that the ways of the gradient, which
+    -- nearly cancel, meet before it is rounded.
     local v = widened(x)
     local mean = v:mean(dims)
     local d = v - v:mean(dims, { keepdim = true })
@@ -222,7 +237,9 @@ local function batch_norm_forward(wanted)
     local unbiased = variance * (m * n / math.max(n - 1, 1))
     self.running_var:assign((old_variance * (1 - m) + unbiased):to(dtype))
     self.num_batches_tracked:assign(self.num_batches_tracked + 1)
-    return F.batch_norm(x, mean, variance, self.weight, self.bias, { eps = self.eps })
+    local half = core.half({ x, self.weight, self.bias }, 3)
+    local y = F.batch_norm(v, mean, variance, self.weight, self.bias, { eps = self.eps })
+    return half and y:to(half) or y
   end
 end
 
@@ -235,7 +252,7 @@ for _, wanted in ipairs {
       .. "bias f32[channels]; buffers: running_mean, running_var f32[channels], "
       .. "num_batches_tracked.",
     args = { { "channels", "integer", "dim 2 of x", within = SIZES } },
-    opts = { { "eps", "number", 1e-5, "added to the variance" },
+    opts = { { "eps", "number", 1e-5, "added to the variance", within = COUNTS },
              { "momentum", "number", 0.1, "share of the new batch in the running statistics",
                within = { 0, 1 } },
              AFFINE, BIAS, DTYPE },

@@ -7,18 +7,13 @@ local wide = require "sgl.tensor.wide".composite
 
 local M = base.M
 
-local REDUCTION = { "reduction", "string", "mean", "mean, sum or none" }
+local REDUCTION = { "reduction", "string", "mean", "mean, sum or none",
+                    among = { "mean", "sum", "none" } }
 local REDUCE = {
   mean = function(x) return x:mean() end,
   sum = function(x) return x:sum() end,
   none = function(x) return x end,
 }
-local function reducer(name, o)
-  return REDUCE[o.reduction] or core.raise("SGL_EARG",
-    ("nn.%s: reduction must be 'mean', 'sum' or 'none', not %s"):format(name,
-      core.quote(o.reduction)))
-end
-
 local shape_text = api.describe
 
 local function same_shape(name, x, y)
@@ -39,7 +34,7 @@ local function elementwise(name, doc, opts, formula)
     errors = "shapes that differ",
   }, function(x, y, o)
     same_shape(name, x, y)
-    local reduce = reducer(name, o)
+    local reduce = REDUCE[o.reduction]
     return wide(name, { x, y }, 2, function(a, b) return reduce(formula(a, b, o)) end)
   end)
 end
@@ -51,7 +46,7 @@ end)
 elementwise("l1_loss", "Absolute error |x - y|.", {}, function(x, y) return (x - y):abs() end)
 elementwise("huber_loss",
   "d²/2 where |d| <= delta, else delta·(|d| - delta/2), d = x - y (Huber, 1964).",
-  { { "delta", "number", 1, "where the square ends" } },
+  { { "delta", "number", 1, "where the square ends", within = { 0, math.huge, true } } },
   function(x, y, o)
     local d = x - y
     local size = d:abs()
@@ -119,7 +114,7 @@ local IGNORE = { "ignore_index", "integer?", nil,
 
 local function finish(name, o, loss, kept, shape)
   if o.reduction == "mean" then return mean_of_kept(loss, kept) end
-  local reduced = reducer(name, o)(loss)
+  local reduced = REDUCE[o.reduction](loss)
   return o.reduction == "none" and reduced:reshape(table.unpack(shape)) or reduced
 end
 
@@ -131,7 +126,6 @@ api.fn(M, "nll_loss", {
   errors = "shapes that do not fit, float classes, a class outside [0, c) when the step runs",
 }, function(x, target, o)
   local shape = target.shape
-  reducer("nll_loss", o)
   return wide("nll_loss", { x, target }, 2, function(logs, ids)
     local logp, classes = classes_last("nll_loss", logs, ids)
     local loss, kept = picked(logp, classes, o.ignore_index)
@@ -154,7 +148,6 @@ api.fn(M, "cross_entropy", {
     core.raise("SGL_EARG",
       ("nn.cross_entropy: label_smoothing must be in [0, 1], not %g"):format(s))
   end
-  reducer("cross_entropy", o)
   return wide("cross_entropy", { x, target }, 2, function(scores, ids)
     local logits, classes = classes_last("cross_entropy", scores, ids)
     local logp = logits:log_softmax(-1)

@@ -248,9 +248,26 @@ local function new_class(name, constructor, row)
     constructor(self, ...)
     return self
   end
+  -- What a layer of the library does not take is no input of it, though Lua would drop it.
+  local function counted(fn)
+    local info = debug.getinfo(fn, "u")
+    local most = info.nparams - 1
+    return info.isvararg and fn or function(self, ...)
+      for i = most + 1, select("#", ...) do
+        local extra = select(i, ...)
+        if extra ~= nil then
+          core.raise("SGL_EARG", ("nn.%s: takes at most %d input%s, got %s as well"):format(name,
+            most, most == 1 and "" or "s", api.describe(extra)),
+            "options are given where the layer is made")
+        end
+      end
+      return fn(self, ...)
+    end
+  end
   -- The library's own methods say where a dot stood for the colon; a user's are the user's.
   local function bind(_, key, fn)
     if row and type(fn) == "function" then
+      if key == "forward" then fn = counted(fn) end
       fn = api.bound(class, ("nn.%s:%s"):format(name, key), key, fn)
     end
     rawset(class, key, fn)

@@ -89,6 +89,10 @@ local function forward(cell)
         "x is [batch, time, inputs]")
     end
     if given ~= nil and type(given) ~= "table" then given = { given } end
+    if given and #given > cell.states then
+      core.raise("SGL_EARG", ("nn.%s: the state is %d tensor%s, got %d"):format(self.kind,
+        cell.states, cell.states == 1 and "" or "s", #given), "an LSTM takes a list of h and c")
+    end
     for i = 1, given and cell.states or 0 do
       check_state(self, given[i], { self.layers, x.shape[1], self.hidden })
     end

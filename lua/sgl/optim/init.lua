@@ -39,6 +39,10 @@ local function groups_of(full, opts, params, defaults)
       end
       table.insert(groups[1].params, entry)
     elseif type(entry) == "table" and type(entry.params) == "table" then
+      if #entry.params == 0 then
+        core.raise("SGL_EARG", ("%s: group %d has no parameters"):format(full, i),
+          "a group is { params = { w, b }, lr = 0.1 }, its parameters a list")
+      end
       local own = {}
       for k, v in pairs(defaults) do own[k] = v end
       for k, v in pairs(entry) do if k ~= "params" then own[k] = v end end
@@ -112,6 +116,7 @@ local function build(rule, full, opts, params, defaults)
   for i, group in ipairs(groups_of(full, opts, params, defaults)) do
     local lr = group.options.lr
     check_rate(full, lr)
+    if rule.check then rule.check(full, group.options) end
     local scheduled = schedule.is_schedule(lr)
     self.groups[i] = { options = group.options, first = #self.params + 1, last = nil,
                        schedule = scheduled and lr or nil,

@@ -3,7 +3,10 @@
 -- update(p, g, s, h) gets the parameter, its gradient, its state tensors by name, and h: the
 -- options, with h.lr the learning rate as a tensor and h.t the number of this step from 1 (f32,
 -- 0-d). It returns the new parameter and a table of new state. State starts at 0 unless the rule
--- says otherwise. Everything is tensor arithmetic, so a step is part of the captured graph.
+-- says otherwise. Everything is tensor arithmetic, so a step is part of the captured graph. check
+-- (nil: none) raises where options do not go together.
+
+local core = require "sgl.core"
 
 local function decayed(g, p, weight_decay)
   return weight_decay ~= 0 and g + p * weight_decay or g
@@ -39,6 +42,12 @@ return {
     doc = "Gradient descent with momentum (Polyak, 1964) and Nesterov's variant, as PyTorch's.",
     opts = { MOMENTUM,
              { "nesterov", "boolean", false, "look ahead along the velocity" }, L2 },
+    check = function(full, o)
+      if o.nesterov and o.momentum == 0 then
+        core.raise("SGL_EARG", full .. ": option 'nesterov' needs a momentum, got 0",
+          "give one: { nesterov = true, momentum = 0.9 }")
+      end
+    end,
     state = function(h) return h.momentum ~= 0 and { "velocity" } or {} end,
     update = function(p, g, s, h)
       g = decayed(g, p, h.weight_decay)

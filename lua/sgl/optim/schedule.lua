@@ -34,7 +34,7 @@ api.fn(M, "step", {
   doc = "Multiplied by `factor` after every `every` steps.",
   args = { { "lr", "number", "at the start", within = RATE } },
   opts = { { "every", "integer", 1000, "steps between changes", within = STEPS },
-           { "factor", "number", 0.1, "above 0", within = ABOVE } },
+           { "factor", "number", 0.1, "of the rate, each time", within = RATE } },
   returns = "schedule",
 }, function(lr, o)
   return new(function(t) return o.factor ^ (t / o.every):floor() * lr end)

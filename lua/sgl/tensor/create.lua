@@ -250,6 +250,10 @@ api.tensor("bernoulli", {
   opts = { { "dtype", "string", nil, "default that of t, f32 for a number" } },
   returns = "tensor",
 }, function(t, size, o)
+  if type(t) == "number" and not (t >= 0 and t <= 1) then
+    core.raise("SGL_EARG", ("bernoulli: argument 't' must be a probability in [0, 1], got %s")
+      :format(t))
+  end
   local shape = core.is_tensor(t) and t.shape or dims.sizes("bernoulli", { size or {} })
   local drawn = (core.rand(shape, 1)):lt(t)
   return cast(drawn, o.dtype or (core.is_tensor(t) and t.dtype or "f32"))

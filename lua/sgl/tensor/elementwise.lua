@@ -126,12 +126,10 @@ composite("gelu", "x times the normal distribution function of x.", function(x, 
   if o.approximate == "tanh" then
     local inner = (x + x * x * x * 0.044715) * SQRT_2_OVER_PI
     return x * 0.5 * (inner:tanh() + 1)
-  elseif o.approximate ~= "none" then
-    core.raise("SGL_EARG", ("gelu: approximate must be 'none' or 'tanh', got %s"):format(
-      core.quote(o.approximate)))
   end
   return x * 0.5 * ((x * SQRT_HALF):erf() + 1)
-end, { { "approximate", "string", "none", "none: exact by erf; tanh: the older approximation" } })
+end, { { "approximate", "string", "none", "none: exact by erf; tanh: the older approximation",
+         among = { "none", "tanh" } } })
 
 local softplus = Tensor.softplus
 

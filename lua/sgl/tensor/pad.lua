@@ -38,16 +38,13 @@ api.tensor("pad", {
     .. "counts cut.",
   args = { { "t", "tensor" }, { "counts", "table", "{ before, behind, … } from the last dim" } },
   opts = { { "value", "number", 0, "for mode constant" },
-           { "mode", "string", "constant", "constant, reflect, replicate or circular" } },
+           { "mode", "string", "constant", "constant, reflect, replicate or circular",
+             among = { "constant", "reflect", "replicate", "circular" } } },
   returns = "tensor", errors = "an odd list; more counts than dims",
 }, function(t, counts, o)
   if #counts % 2 == 1 or #counts > 2 * t.ndim then
     raise("SGL_EARG", ("pad: %s counts do not fit %s"):format(#counts, dims.text(t)),
       "give two counts, before and behind, for each dim from the last")
-  end
-  if o.mode ~= "constant" and not MODES[o.mode] then
-    raise("SGL_EARG", ("pad: the mode must be constant, reflect, replicate or circular, got %s")
-      :format(core.quote(o.mode)))
   end
   local lo, hi = dims.fill(t.ndim, 0), dims.fill(t.ndim, 0)
   for i = 1, #counts, 2 do

@@ -63,6 +63,18 @@ describe("exact mode", function()
     same_bits("gpt", 10, "--exact 8 --plan data=2,fsdp=2", { 4 }, "--exact 8")
   end)
 
+  it("gives them with weights that the ranks share", function()
+    same_bits("gpt", 10, "--exact 8 --plan data=2,model=2", { 4 }, "--exact 8")
+    same_bits("gpt", 5, "--exact 8 --exact-over all --plan model=4", { 4 },
+      "--exact 8 --exact-over all")                          -- two heads: two ranks have none
+  end)
+
+  it("gives them with weights that the ranks share, in any mesh #slow", function()
+    for plan, ranks in pairs { ["model=2"] = 2, ["model=2,fsdp=2"] = 4, ["model=2,data=4"] = 8 } do
+      same_bits("gpt", 10, "--exact 8 --plan " .. plan, { ranks }, "--exact 8")
+    end
+  end)
+
   it("gives them with state that the ranks share, in any mesh #slow", function()
     for _, model in ipairs { "mlp", "full", "cnn", "gpt", "rnn" } do
       for plan, ranks in pairs { fsdp = 2, ["fsdp=4,data=2"] = 8, ["data=4,fsdp=2"] = 8 } do
@@ -242,9 +254,66 @@ describe("state that ranks share", function()
   end)
 end)
 
+describe("weights that ranks share", function()
+  local LAYERS = [[
+    local sgl = require "sgl"
+    local nn, optim = sgl.nn, sgl.optim
+    sgl.seed(1)
+    local model = nn.Sequential(nn.Linear(8, 64), nn.GELU(), nn.Linear(64, 8))
+    sgl.dist.tensor_parallel(model, { ["1"] = "column", ["3"] = "row" })
+    local opt = optim.AdamW(model:parameters(), { lr = 1e-3 })
+    local step = sgl.compile(function(x, y)
+      local loss = ((model(x) - y) ^ 2):mean()
+      opt:minimize(loss)
+      return loss
+    end)
+    for _ = 1, 3 do
+      print(step(sgl.randn(6, 8), sgl.randn(6, 8)):item())
+    end
+  ]]
+
+  it("are parts, with one sum a layer and no change of what the step means", function()
+    local folder = support.folder()
+    support.write(folder .. "s.lua", LAYERS .. [[
+      local text = step:graph "part":text()
+      for name, dims in text:gmatch 'state "([^"]+)" f32(%b[])' do print(name, dims) end
+      print(select(2, text:gsub("all_reduce%(", "")), text:find "all_gather")
+    ]])
+    local alone = support.run(support.binary .. " " .. folder .. "s.lua")
+    local out = run(2, "--plan model=2 " .. folder .. "s.lua")
+    support.remove(folder)
+    local function losses(text)
+      local list = {}
+      for line in text:gmatch "[^\n]+" do list[#list + 1] = tonumber(line) end
+      return list
+    end
+    assert.are.equal(3, #losses(alone))
+    support.close(losses(out), losses(alone), 1e-6, 0, "losses")
+    for name, dims in pairs {
+      ["1.weight"] = "[32, 8]", ["1.bias"] = "[32]", ["3.weight"] = "[8, 32]", ["3.bias"] = "[8]",
+      ["opt.m.1.weight"] = "[32, 8]", ["opt.v.3.weight"] = "[8, 32]",
+    } do
+      assert.truthy(out:find(name .. "\t" .. dims, 1, true), name .. "\n" .. out)
+    end
+    assert.truthy(out:find("\n1\tnil\n$"), out)              -- behind the row layer
+  end)
+
+  it("are named by layers that there are", function()
+    local sgl = require "sgl"
+    local model = sgl.nn.Sequential(sgl.nn.Linear(2, 3), sgl.nn.ReLU())
+    for kind, message in pairs {
+      row = "'3' names no layer with weights",
+      col = "'3' must be column, row or vocabulary, got col",
+    } do
+      local _, e = pcall(sgl.dist.tensor_parallel, model, { ["3"] = kind })
+      assert.truthy(tostring(e):find("dist.tensor_parallel: " .. message, 1, true), tostring(e))
+    end
+  end)
+end)
+
 it("says what is wrong with a plan", function()
   for plan, message in pairs {
-    ["fdsp"] = "unknown axis (data, fsdp)", ["data=2"] = "the mesh has 2 ranks, the job 4",
+    ["fdsp"] = "unknown axis (data, fsdp, model)", ["data=2"] = "the mesh has 2 ranks, the job 4",
     ["data=2,data=2"] = "an axis comes twice", ["data=,fsdp=4"] = "a size is missing",
     ["data=0,fsdp=4"] = "an axis has 1 to 64 ranks",
   } do

@@ -126,13 +126,29 @@ static CacheEntry *entry_of(Host *h, Graph *g)
     return e;
 }
 
+/* This rank's part of the step, or the step itself. Takes g. */
+static Graph *make_part(Prog *p, Graph *g)
+{
+    uint8_t *shared = base_mem_zero((size_t)p->nin + 1, 1);
+    if (!shared) {
+        base_no_memory(g->cx, "a program");
+        ir_graph_free(g);
+        return NULL;
+    }
+    for (int i = p->nargs; i < p->nin; i++)
+        if (p->state[i]) shared[i] = p->state[i]->shared;
+    g = capture_part_make(&p->part, g, shared);
+    base_mem_free(shared);
+    return g;
+}
+
 /* Settings that change what ranks make of the step have changed: it is made again. */
 static void follow_settings(lua_State *L, Host *h, Prog *p)
 {
     const Graph *whole = p->part.whole ? p->part.whole : exec_cache_graph(p->entry);
     base_err_clear(&h->cx->err);
     Graph *g = tensor_copy_whole(whole);
-    if (g) g = capture_part_make(&p->part, g);
+    if (g) g = make_part(p, g);
     CacheEntry *e = g ? entry_of(h, g) : NULL;
     if (!e) p->part.age = 0;
     if (!e) bind_throw(L, h);
@@ -702,7 +718,7 @@ int capture_program_push(lua_State *L, Host *h, Capture *c, int states)
         p->dynamic = capture_dynamic_new(h, g, &c->assumed.sizes);
         return p->dynamic ? 1 : bind_throw(L, h);
     }
-    g = capture_part_make(&p->part, g);
+    g = make_part(p, g);
     p->entry = g ? entry_of(h, g) : NULL;
     return p->entry ? 1 : bind_throw(L, h);
 }

@@ -2,6 +2,7 @@
  */
 #include "comm/comm.h"
 #include "module/module.h"
+#include "tensor/args.h"
 
 /* core.job() -> rank from 0, how many ranks there are */
 static int job(lua_State *L)
@@ -25,7 +26,17 @@ static int together(lua_State *L)
     return 1;
 }
 
+/* core.share(tensor, dim): the ranks of an axis `model` share the dim; nil: they do not */
+static int share(lua_State *L)
+{
+    Host *h = bind_of(L);
+    Tensor *t = tensor_check(L, h, 1, "share");
+    t->shared = (uint8_t)luaL_optinteger(L, 2, 0);
+    return 0;
+}
+
 const luaL_Reg MODULE_DIST[] = {
+    {"share", share},
     {"job", job},
     {"together", together},
     {NULL, NULL},

@@ -104,30 +104,39 @@ static Node *find(const Lower *l, const Node *n, const Axes *spec, const int64_t
     return NULL;
 }
 
-/* A value of constants and positions: a chain of ops with one input at most. Its dims are cut as
- * those of the values that it meets, of which `units` tells. */
-static Node *make_free(Lower *l, const Node *n, const Axes *spec, const int64_t *units)
+static Node *get(Lower *l, const Node *n, const Axes *spec, const int64_t *units);
+static Node *make_free(Lower *l, const Node *n, const Axes *spec, const int64_t *units);
+
+/* Input i of a free value: free too, in the placement that follows from the result's, or whole. */
+static Node *free_input(Lower *l, const Node *n, int i, const Axes *spec, const int64_t *units)
 {
+    const ShardNode *v = &l->s->node[n->id];
     Axes inner[OP_MAX_RANK];
     int64_t inner_units[OP_MAX_RANK] = {0};
-    const ShardNode *v = &l->s->node[n->id];
-    Node *in[1] = {NULL}, *there = find(l, n, spec, units);
+    spec_by_result(v, n, i, spec, inner);
+    for (int d = 0; d < n->in[i]->rank; d++)
+        for (int e = 0; e < n->rank; e++)
+            if (v->in[i][d] >= 0 && v->f.out[e] == v->in[i][d]) inner_units[d] = units[e];
+    const Axes whole[OP_MAX_RANK] = {0};
+    if (l->s->node[n->in[i]->id].free) return make_free(l, n->in[i], inner, inner_units);
+    return get(l, n->in[i], whole, inner_units);
+}
+
+/* A value of constants, positions and repeated numbers. Its dims are cut as those of the values
+ * that it meets, of which `units` tells. */
+static Node *make_free(Lower *l, const Node *n, const Axes *spec, const int64_t *units)
+{
+    Node *in[3] = {NULL}, *there = find(l, n, spec, units); /* elementwise ops have 3 at most */
     if (there) return there;
-    if (n->nin) {
-        spec_by_result(v, n, 0, spec, inner);
-        for (int d = 0; d < n->in[0]->rank; d++)
-            for (int e = 0; e < n->rank; e++)
-                if (v->in[0][d] >= 0 && v->f.out[e] == v->in[0][d]) inner_units[d] = units[e];
-        in[0] = make_free(l, n->in[0], inner, inner_units);
-        if (!in[0]) return NULL;
+    for (int i = 0; i < n->nin; i++) {
+        in[i] = free_input(l, n, i, spec, units);
+        if (!in[i]) return NULL;
     }
     l->units = units;
     Node *made = keep(l, n, spec, shard_part(l, n, in, spec));
     l->units = NULL;
     return made;
 }
-
-static Node *get(Lower *l, const Node *n, const Axes *spec, const int64_t *units);
 
 static bool is_view_of_state(const Lower *l, const Node *n)
 {

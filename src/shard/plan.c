@@ -2,7 +2,8 @@
  *
  * In:    the settings `plan`, `exact` and `exact_over`; the job.
  * Out:   the mesh and the axes that samples and state lie over. An axis `data` is one of samples,
- *        an axis `fsdp` one of samples that state lies over too.
+ *        an axis `fsdp` one of samples that state lies over too, an axis `model` one that dims lie
+ *        over which a script names.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +11,13 @@
 
 typedef struct AxisKind {
     const char *name;
-    bool samples, storage;
+    bool samples, model, storage;
 } AxisKind;
 
 static const AxisKind KINDS[] = {
-    {"data", true, false},
-    {"fsdp", true, true},
+    {"data", true, false, false},
+    {"fsdp", true, false, true},
+    {"model", false, true, false},
 };
 enum { KINDS_N = sizeof KINDS / sizeof *KINDS };
 
@@ -29,10 +31,11 @@ static const AxisKind *find_kind(const char *name, size_t n)
 static int refuse(Ctx *cx, const char *plan, const char *why)
 {
     base_fail(cx, SGL_EARG, "plan '%s': %s", plan, why);
-    base_err_hint(&cx->err, "ddp, fsdp, or axes with sizes such as data=2,fsdp=2");
+    base_err_hint(&cx->err, "ddp, fsdp, or axes with sizes such as data=2,model=2");
     return SGL_EARG;
 }
 
+/* One more axis of the mesh, with what it is for. */
 static int add_axis(Ctx *cx, ShardPlan *p, const char *plan, const AxisKind *kind, long size)
 {
     Mesh *m = &p->mesh;
@@ -43,6 +46,7 @@ static int add_axis(Ctx *cx, ShardPlan *p, const char *plan, const AxisKind *kin
     strcpy(m->name[m->n], kind->name);
     m->size[m->n] = (int)size;
     if (kind->samples) p->samples = comm_axes_add(p->samples, m->n);
+    if (kind->model) p->model = comm_axes_add(p->model, m->n);
     if (kind->storage) p->storage = comm_axes_add(p->storage, m->n);
     m->n++;
     return SGL_OK;
@@ -55,7 +59,7 @@ static int read_axes(Ctx *cx, ShardPlan *p, const char *plan)
     for (const char *at = plan; code >= 0; at++) {
         size_t n = strcspn(at, "=,");
         const AxisKind *kind = find_kind(at, n);
-        if (!kind || at[n] != '=') return refuse(cx, plan, "unknown axis (data, fsdp)");
+        if (!kind || at[n] != '=') return refuse(cx, plan, "unknown axis (data, fsdp, model)");
         char *end;
         long size = strtol(at + n + 1, &end, 10);
         if (end == at + n + 1 || (*end && *end != ','))

@@ -107,7 +107,20 @@ static void settle(Sharding *s)
     }
 }
 
-/* ---- the levels: samples, then storage */
+/* ---- the levels: samples, dims that were named, storage */
+
+static int seed_model(Sharding *s)
+{
+    for (int i = 0; i < s->g->inputs.n && s->plan->model; i++) {
+        const GraphInput *in = &s->g->inputs.at[i];
+        int d = s->shared[i] - 1;
+        if (d < 0 || d >= in->node->rank || put(s, in->node, d, s->plan->model)) continue;
+        if (in->node->dims[d] == 1 || s->node[in->node->id].spec[d] == s->plan->model) continue;
+        return base_fail(s->g->cx, SGL_EARG, "%s: dim %d cannot lie over the axis model, as %s",
+                         in->name, d + 1, "it lies over another, or has too few blocks");
+    }
+    return SGL_OK;
+}
 
 static void seed_samples(Sharding *s)
 {
@@ -150,6 +163,9 @@ int shard_spread(Sharding *s)
 {
     seed_samples(s);
     settle(s);
+    int code = seed_model(s);
+    if (code < 0) return code;
+    settle(s);
     if (!s->plan->storage) return SGL_OK;
     seed_storage(s);
     settle(s);
@@ -166,6 +182,6 @@ CommSpread shard_stored(const Sharding *s, int i)
         how.cut[d] = (CommCut){in->node->dims[d], shard_units(s, in->node, d), s->plan->blocks};
         cut = cut || how.axes[d];
     }
-    if (!cut || !s->plan->storage || in->kind != INPUT_STATE) how.rank = 0;
+    if (!cut || !(s->plan->storage | s->plan->model) || in->kind != INPUT_STATE) how.rank = 0;
     return how;
 }

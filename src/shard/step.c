@@ -7,24 +7,26 @@
 enum { STEP_BITS = 40 };
 
 /* What all ranks must have in common, as a number. */
-static int64_t step_number(const Graph *g, const ShardPlan *p)
+static int64_t step_number(const Graph *g, const ShardPlan *p, const uint8_t *shared)
 {
-    uint64_t words[] = {ir_graph_hash(g), (uint64_t)p->blocks, p->all, p->samples, p->storage};
+    uint64_t words[] = {ir_graph_hash(g), (uint64_t)p->blocks, p->all, p->samples,
+                        p->model,         p->storage};
     uint64_t h = base_hash(base_hash(0, words, sizeof words), p->mesh.size, sizeof p->mesh.size);
+    h = base_hash(h, shared, (size_t)g->inputs.n);
     return (int64_t)(h >> (64 - STEP_BITS));
 }
 
-Graph *shard_step(const Graph *g, const ShardPlan *asked, CommSpread *lies)
+Graph *shard_step(const Graph *g, const ShardPlan *asked, const uint8_t *shared, CommSpread *lies)
 {
     Graph *whole, *made = NULL;
     ShardPlan with_step = *asked;
     for (int i = 0; i < g->inputs.n; i++) lies[i].rank = 0;
     const ShardPlan *plan = &with_step;
-    with_step.step = step_number(g, plan);
+    with_step.step = step_number(g, plan, shared);
     whole = plan->blocks ? shard_blocks(g, plan->blocks, plan->all)
                          : ir_rebuild_live(g, NULL, ORIGIN_SAME, NULL);
     if (!whole || comm_mesh_ranks(&plan->mesh) == 1) return whole;
-    Sharding s = {.plan = plan};
+    Sharding s = {.plan = plan, .shared = shared};
     int code = shard_classes(&s, whole);
     if (code >= 0) code = shard_spread(&s);
     for (int i = 0; i < g->inputs.n && code >= 0; i++) lies[i] = shard_stored(&s, i);

@@ -2892,6 +2892,12 @@ sgl.dist = {}
 ---@param o? sgl.dist.exact.Options
 function sgl.dist.exact(o) end
 
+---Ranks of an axis `model` (--plan data=2,model=2) share the weights of layers. A key names layers as named_modules does, * standing for a part between dots; the value is 'column' (a linear layer's results are shared), 'row' (its inputs) or 'vocabulary' (rows of a table). All else follows: activations, gradients, the optimizer. What the step means stays as it is. Say it before the first step.
+---@param model sgl.nn.Module whose layers they are
+---@param plan table { ['blocks.*.up'] = 'column', ['blocks.*.down'] = 'row' }
+---@return self # the module
+function sgl.dist.tensor_parallel(model, plan) end
+
 sgl.nn.relu = sgl.nn.functional.relu
 sgl.nn.tanh = sgl.nn.functional.tanh
 sgl.nn.sigmoid = sgl.nn.functional.sigmoid

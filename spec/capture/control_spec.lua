@@ -273,22 +273,6 @@ describe("sgl.cond", function()
     end
   end)
 
-  it("says how deep conds may be nested, and at which line", function()
-    local line = debug.getinfo(1, "l").currentline + 3
-    local function nest(n, p, x)
-      if n == 0 then return x * 2 end
-      return (sgl.cond(p, function() return nest(n - 1, p, x) end, function() return x end))
-    end
-    local function f(p, x) return nest(60, p, x) end
-    assert.are.same({ 2.0 }, sgl.compile(f)(bool(true), sgl.ones(1)):tolist())
-    local function deep(p, x) return nest(90, p, x) end
-    local e = error_of(sgl.compile(deep), bool(true), sgl.ones(1))
-    assert.is_truthy(tostring(e):find("nested in each other more than 64 deep", 1, true))
-    assert.are.equal(line, e.line)
-    local split = sgl.compile(deep, { fullgraph = false })
-    assert.are.same({ 2.0 }, split(bool(true), sgl.ones(1)):tolist())
-  end)
-
   it("updates what a branch reaches through a module", function()
     local function make(compile)
       local student, teacher = sgl.nn.Linear(2, 2), sgl.nn.Linear(2, 2)

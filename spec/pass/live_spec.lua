@@ -41,8 +41,8 @@ describe("the stage `live`", function()
         count(text, "mul") })
       assert.are.same({ 1, 1, 2 }, { count(text, "scan"), count(text, "relu"), count(text, "add") })
       assert.matches('input %%2 arg "s"', text)   -- inputs stay
-      local args = { sgl.tensor { -1.0, 2.0 }, sgl.tensor { { 1.0, 2.0 }, { 3.0, 4.0 }, { 5.0, 6.0 } },
-        sgl.ones(2) }
+      local xs = sgl.tensor { { 1.0, 2.0 }, { 3.0, 4.0 }, { 5.0, 6.0 } }
+      local args = { sgl.tensor { -1.0, 2.0 }, xs, sgl.ones(2) }
       -- relu: 0 and 2; the sums of xs 9 and 12; twice
       assert.are.same({ 18.0, 28.0 }, graph:run(args)[1]:tolist())
       assert.are.same({ 18.0, 28.0 }, core.parse(text):run(args)[1]:tolist())

@@ -45,7 +45,7 @@ int64_t ir_dim_least(Ctx *cx, Dim d);
 int ir_dim_plain(const Ctx *cx, Dim d);              /* the declared symbol that d is; -1: none */
 /* Numbers of the declared symbols in d, each once: at most max of them; returns how many. */
 int ir_dim_symbols(const Ctx *cx, Dim d, int *out, int max);
-/* Ranges and values end here: what is larger is no size anyway, and sums of ends do not overflow. */
+/* Ranges and values end here: what is larger is no size, and sums of ends do not overflow. */
 #define DIM_MOST (INT64_C(1) << 60)
 /* Its value for values of the declared symbols, by symbol number, cut at DIM_MOST. A difference may
  * be below 0: then it is no size. */

@@ -1,7 +1,7 @@
 -- calls.lua: an example for each entry of docs/api.md, by the name of its row.
 --
 -- In:    nothing; scripts/api/examples_of.lua runs each in an environment of its own.
--- Out:   code: an expression, whose value is shown, or statements, of which is shown what they print.
+-- Out:   code: an expression, whose value is shown, or statements, of which the prints are shown.
 -- Holds: what is shown is the same on every machine: no times, sizes of memory or names of files.
 --        The names that the code may use are those of the preamble, which the page shows.
 local calls = {}
@@ -21,6 +21,7 @@ graph(v)
 local path = os.tmpname()                                -- a file of its own
 ]]
 
+-- By the name of the row; a row that is new in the reference needs one.
 --- Entries whose example is a page: they need a library of one's own.
 calls.pages = { ["sgl.custom"] = "custom-ops.md", ["sgl.load_ops"] = "custom-ops.md" }
 
@@ -32,11 +33,14 @@ calls.code = {
   ["sgl.Tensor:show"] = "v:show()",
   ["sgl.Tensor:realize"] = "(x * 2):realize()",
   ["sgl.Tensor:assign"] = "v:assign(v * 10)",
-  ["sgl.Tensor:close"] = "do\n  local big <close> = sgl.zeros(1000, 1000)\nend",
-  ["sgl.tensor"] = "sgl.tensor({ { 1, 2 }, { 3, 4 } }), sgl.tensor({ 1, 2 }, \"f64\")",
+  ["sgl.Tensor:close"] = [[
+do
+  local big <close> = sgl.zeros(1000, 1000)
+end]],
+  ["sgl.tensor"] = [[sgl.tensor({ { 1, 2 }, { 3, 4 } }), sgl.tensor({ 1, 2 }, "f64")]],
   ["sgl.zeros"] = "sgl.zeros(2, 2)",
   zeros_like = "x:zeros_like()",
-  ["sgl.ones"] = "sgl.ones({ 3 }, { dtype = \"i64\" })",
+  ["sgl.ones"] = [[sgl.ones({ 3 }, { dtype = "i64" })]],
   ones_like = "v:ones_like()",
   ["sgl.full"] = "sgl.full({ 2, 2 }, 7)",
   full_like = "v:full_like(0.5)",
@@ -52,7 +56,7 @@ calls.code = {
   ["sgl.randint"] = "sgl.randint(0, 10, 5)",
   ["sgl.randperm"] = "sgl.randperm(5)",
   bernoulli = "sgl.full({ 6 }, 0.5):bernoulli()",
-  to = "x:to(\"i32\")",
+  to = [[x:to("i32")]],
   float = "ids:float()",
   double = "v:double()",
   half = "v:half()",
@@ -90,7 +94,10 @@ calls.code = {
   is_floating_point = "x:is_floating_point(), ids:is_floating_point()",
   backward = "pcall(function() x:sum():backward() end)",
   reshape = "x:reshape(3, -1)",
-  clone = "local copy = v:clone()\ncopy[1] = 9\nprint(v, copy)",
+  clone = [[
+local copy = v:clone()
+copy[1] = 9
+print(v, copy)]],
   flatten = "x:flatten()",
   unflatten = "sgl.arange(6):unflatten(1, { 2, -1 })",
   permute = "x:permute(2, 1).shape",
@@ -118,7 +125,7 @@ calls.code = {
   ["sgl.vstack"] = "sgl.vstack { v, v }",
   ["sgl.hstack"] = "sgl.hstack { x, x }",
   ["sgl.meshgrid"] = "sgl.meshgrid(ids, v)",
-  pad = "v:pad({ 1, 2 }), v:pad({ 1, 1 }, { mode = \"reflect\" })",
+  pad = [[v:pad({ 1, 2 }), v:pad({ 1, 1 }, { mode = "reflect" })]],
   index_select = "x:index_select(2, ids)",
   take = "x:take(ids)",
   gather = "x:gather(2, sgl.tensor { { 2 }, { 0 } })",
@@ -161,7 +168,7 @@ calls.code = {
   diagonal = "x:diagonal()",
   diag = "v:diag()",
   trace = "sgl.eye(3):trace()",
-  ["sgl.einsum"] = "sgl.einsum(\"ij,j->i\", x, v)",
+  ["sgl.einsum"] = [[sgl.einsum("ij,j->i", x, v)]],
   argsort = "v:argsort()",
   sort = "v:sort()",
   topk = "v:topk(2)",
@@ -172,84 +179,130 @@ calls.code = {
   cummax = "v:cummax(1)",
   cummin = "v:cummin(1)",
   ["sgl.is_tensor"] = "sgl.is_tensor(x), sgl.is_tensor(1)",
-  ["sgl.seed"] = "sgl.seed(7)\nlocal a = sgl.rand(2)\nsgl.seed(7)\nprint(a:equal(sgl.rand(2)))",
+  ["sgl.seed"] = [[
+sgl.seed(7)
+local a = sgl.rand(2)
+sgl.seed(7)
+print(a:equal(sgl.rand(2)))]],
   ["sgl.realize"] = "sgl.realize(x + 1, v * 2)",
   ["sgl.memory"] = "sgl.memory().live > 0",
   ["sgl.grad"] = "sgl.grad((v ^ 2):sum(), v)",
   ["sgl.compile"] = "twice(v), twice(x)",
   ["sgl.Compiled"] = "twice(v)",
-  ["sgl.Compiled:graph"] = "graph:graph():count \"mul\"",
-  ["sgl.Compiled:info"] = "twice(v)\nprint(twice:info().captures)",
+  ["sgl.Compiled:graph"] = [[graph:graph():count "mul"]],
+  ["sgl.Compiled:info"] = [[
+twice(v)
+print(twice:info().captures)]],
   ["sgl.Compiled:state"] = "#graph:state()",
-  ["sgl.Compiled:state_dict"] = "local w = sgl.zeros(2)\n"
-    .. "local count = sgl.compile(function() w:assign(w + 1) return w end)\ncount()\n"
-    .. "print(count:state_dict().w)",
-  ["sgl.Compiled:load_state_dict"] = "local w = sgl.zeros(2)\n"
-    .. "local count = sgl.compile(function() w:assign(w + 1) return w end)\ncount()\n"
-    .. "count:load_state_dict { \"w\", w = sgl.full({ 2 }, 5) }\nprint(count())",
-  ["sgl.Compiled:programs"] = "twice(v)\ntwice(x)\nprint(#twice:programs())",
+  ["sgl.Compiled:state_dict"] = [[
+local w = sgl.zeros(2)
+local count = sgl.compile(function() w:assign(w + 1) return w end)
+count()
+print(count:state_dict().w)]],
+  ["sgl.Compiled:load_state_dict"] = [[
+local w = sgl.zeros(2)
+local count = sgl.compile(function() w:assign(w + 1) return w end)
+count()
+count:load_state_dict { "w", w = sgl.full({ 2 }, 5) }
+print(count())]],
+  ["sgl.Compiled:programs"] = [[
+twice(v)
+twice(x)
+print(#twice:programs())]],
   ["sgl.Compiled:close"] = "twice:close()",
-  ["sgl.coverage"] = "twice(v)\nprint(sgl.coverage(twice).captured_steps)",
-  ["sgl.Coverage"] = "twice(v)\nprint(#sgl.coverage(twice).breaks)",
-  ["sgl.Coverage:json"] = "twice(v)\nprint(sgl.coverage(twice):json() == \"\")",
-  ["sgl.Coverage:picture"] = "twice(v)\nsgl.coverage(twice):picture(os.getenv \"TMPDIR\" or \"/tmp\")",
-  ["sgl.dim"] = "sgl.dim(\"batch\", { max = 64, multiple = 4 })",
-  ["sgl.spec"] = "local n = sgl.dim \"n\"\n"
-    .. "local mean = sgl.compile(function(t) return t:sum() / #t end, { inputs = { sgl.spec { n } } })\n"
-    .. "print(mean(v), mean(sgl.ones(5)), mean:info().captures)",
-  ["sgl.Spec"] = "sgl.spec({ sgl.dim \"n\", 3 }, \"i32\")",
-  ["sgl.cond"] = "sgl.cond(v:sum():gt(0), function(t) return t * 2 end, function(t) return t end, v)",
+  ["sgl.coverage"] = [[
+twice(v)
+print(sgl.coverage(twice).captured_steps)]],
+  ["sgl.Coverage"] = [[
+twice(v)
+print(#sgl.coverage(twice).breaks)]],
+  ["sgl.Coverage:json"] = [[
+twice(v)
+print(sgl.coverage(twice):json() == "")]],
+  ["sgl.Coverage:picture"] = [[
+twice(v)
+print(#sgl.coverage(twice):picture(path .. ".sgl"))]],
+  ["sgl.dim"] = [[sgl.dim("batch", { max = 64, multiple = 4 })]],
+  ["sgl.spec"] = [[
+local n = sgl.dim "n"
+local mean = sgl.compile(function(t) return t:sum() / #t end, { inputs = { sgl.spec { n } } })
+print(mean(v), mean(sgl.ones(5)), mean:info().captures)]],
+  ["sgl.Spec"] = [[sgl.spec({ sgl.dim "n", 3 }, "i32")]],
+  ["sgl.cond"] = [[
+sgl.cond(v:sum():gt(0), function(t) return t * 2 end, function(t) return t end, v)]],
   ["sgl.scan"] = "sgl.scan(function(sum, r) return sum + r, sum end, sgl.zeros(3), x)",
-  ["sgl.loop"] = "sgl.loop(function(t) return t:lt(100) end, function(t) return t * 2 end,\n"
-    .. "  sgl.tensor(1.0), { max = 20 })",
-  ["sgl.print"] = "local step = sgl.compile(function(t) sgl.print(\"sum\", t:sum()) return t end)\nstep(v)",
-  ["sgl.assert"] = "local step = sgl.compile(function(t)\n"
-    .. "  sgl.assert(t:isfinite():all(), \"not finite\")\n  return t\nend)\nprint(pcall(step, v / 0))",
+  ["sgl.loop"] = [[
+sgl.loop(function(t) return t:lt(100) end, function(t) return t * 2 end,
+  sgl.tensor(1.0), { max = 20 })]],
+  ["sgl.print"] = [[
+local step = sgl.compile(function(t) sgl.print("sum", t:sum()) return t end)
+step(v)]],
+  ["sgl.assert"] = [[
+local step = sgl.compile(function(t)
+  sgl.assert(t:isfinite():all(), "not finite")
+  return t
+end)
+print(pcall(step, v / 0))]],
   ["sgl.Graph"] = "graph:graph()",
-  ["sgl.Graph:users"] = "graph:graph():users \"%1\"",
-  ["sgl.Graph:path"] = "table.concat(graph:graph():path(\"a\", \"%2\"), \" -> \")",
-  ["sgl.Graph:dot"] = "graph:graph():dot():match \"digraph\"",
-  ["sgl.Graph:picture"] = "graph:graph():picture(path .. \".dot\") ~= false",
+  ["sgl.Graph:users"] = [[table.concat(graph:graph():users "%1", " ")]],
+  ["sgl.Graph:path"] = [[table.concat(graph:graph():path("a", "%2"), " -> ")]],
+  ["sgl.Graph:dot"] = [[graph:graph():dot():match "digraph"]],
+  ["sgl.Graph:picture"] = [[graph:graph():picture(path .. ".dot") ~= false]],
   ["sgl.Graph:text"] = "#graph:graph():text() > 0",
   ["sgl.Graph:show"] = "graph:graph():show()",
   ["sgl.Graph:nodes"] = "#graph:graph():nodes(), graph:graph():nodes()[1].op",
   ["sgl.Graph:inputs"] = "graph:graph():inputs()[1].name",
   ["sgl.Graph:outputs"] = "#graph:graph():outputs()",
-  ["sgl.Graph:count"] = "graph:graph():count \"add\"",
+  ["sgl.Graph:count"] = [[graph:graph():count "add"]],
   ["sgl.Graph:blocks"] = "#graph:graph():blocks()",
   ["sgl.Graph:hash"] = "graph:graph():hash() == graph:graph():hash()",
   ["sgl.Graph:verify"] = "graph:graph():verify()",
-  ["sgl.Graph:pass"] = "graph:graph():pass(\"simplify\"):count \"mul\"",
-  ["sgl.Graph:grad"] = "local sum = sgl.compile(function(a) return (a * a):sum() end)\nsum(v)\n"
-    .. "print(sum:graph():grad(1, { 1 }):run({ v })[1])",
-  ["sgl.Graph:bind"] = "local n = sgl.dim \"n\"\n"
-    .. "local f = sgl.compile(function(a) return a * 2 end, { inputs = { sgl.spec { n } } })\nf(v)\n"
-    .. "print(f:graph():bind({ n = 3 }):inputs()[1].shape[1])",
+  ["sgl.Graph:pass"] = [[graph:graph():pass("simplify"):count "mul"]],
+  ["sgl.Graph:grad"] = [[
+local sum = sgl.compile(function(a) return (a * a):sum() end)
+sum(v)
+print(sum:graph():grad(1, { 1 }):run({ v })[1])]],
+  ["sgl.Graph:bind"] = [[
+local n = sgl.dim "n"
+local f = sgl.compile(function(a) return a * 2 end, { inputs = { sgl.spec { n } } })
+f(v)
+print(f:graph():bind({ n = 3 }):inputs()[1].shape[1])]],
   ["sgl.Graph:eval"] = "graph:graph():eval({ v })[1]",
   ["sgl.Graph:run"] = "graph:graph():run({ v })[1]",
   ["sgl.Graph:apply"] = "graph:graph():apply({ v })[1]",
-  ["sgl.Graph:close"] = "graph:graph():pass(\"simplify\"):close()",
+  ["sgl.Graph:close"] = [[graph:graph():pass("simplify"):close()]],
   ["sgl.save"] = "sgl.save({ x = x, names = { v = v } }, path)",
-  ["sgl.load"] = "sgl.save({ x = x, names = { v = v } }, path)\n"
-    .. "local all = assert(sgl.load(path))\nprint(all[\"names.v\"], sgl.load(\"no/such/file\"))",
+  ["sgl.load"] = [[
+sgl.save({ x = x, names = { v = v } }, path)
+local all = assert(sgl.load(path))
+print(all["names.v"], sgl.load("no/such/file"))]],
   ["nn.Module"] = "model",
   ["nn.Module:forward"] = "model:forward(x).shape",
-  ["nn.Module:named_parameters"] = "for name, p in model:named_parameters() do print(name, p.shape) end",
+  ["nn.Module:named_parameters"] = [[
+for name, p in model:named_parameters() do print(name, p.shape) end]],
   ["nn.Module:parameters"] = "#model:parameters()",
-  ["nn.Module:named_buffers"] = "for name in nn.BatchNorm1d(3):named_buffers() do print(name) end",
+  ["nn.Module:named_buffers"] = [[
+for name in nn.BatchNorm1d(3):named_buffers() do print(name) end]],
   ["nn.Module:buffers"] = "#nn.BatchNorm1d(3):buffers()",
   ["nn.Module:named_modules"] = "for name, m in model[1]:named_modules() do print(name, m) end",
   ["nn.Module:children"] = "#model:children(), model:children()[2]",
-  ["nn.Module:apply"] = "local n = 0\nmodel:apply(function() n = n + 1 end)\nprint(n)",
+  ["nn.Module:apply"] = [[
+local n = 0
+model:apply(function() n = n + 1 end)
+print(n)]],
   ["nn.Module:train"] = "model:train().training",
   ["nn.Module:eval"] = "model:eval().training",
   ["nn.Module:count"] = "model:count()",
-  ["nn.Module:to"] = "model:to(\"bf16\")[1].weight.dtype",
-  ["nn.Module:state_dict"] = "table.concat(model:state_dict(), \", \", 1, 2)",
-  ["nn.Module:load_state_dict"] = "local other = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))\n"
-    .. "other:load_state_dict(model:state_dict())\nprint(other(x):equal(model(x)))",
-  ["nn.module"] = "local Scale = nn.module(\"Scale\", function(self, n) self.by = nn.parameter(sgl.ones(n)) end)\n"
-    .. "function Scale:forward(t) return t * self.by end\nprint(Scale(3)(v), Scale(3):count())",
+  ["nn.Module:to"] = [[model:to("bf16")[1].weight.dtype]],
+  ["nn.Module:state_dict"] = [[table.concat(model:state_dict(), ", ", 1, 2)]],
+  ["nn.Module:load_state_dict"] = [[
+local other = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+other:load_state_dict(model:state_dict())
+print(other(x):equal(model(x)))]],
+  ["nn.module"] = [[
+local Scale = nn.module("Scale", function(self, n) self.by = nn.parameter(sgl.ones(n)) end)
+function Scale:forward(t) return t * self.by end
+print(Scale(3)(v), Scale(3):count())]],
   ["nn.parameter"] = "nn.parameter(sgl.zeros(2))",
   ["nn.Linear"] = "nn.Linear(3, 2)(x).shape",
   ["nn.Embedding"] = "nn.Embedding(10, 4)(ids).shape",
@@ -266,7 +319,10 @@ calls.code = {
   ["nn.Dropout"] = "nn.Dropout(0.5)(sgl.ones(6)), nn.Dropout(0.5):eval()(sgl.ones(3))",
   ["nn.Sequential"] = "nn.Sequential(nn.Linear(3, 4), nn.Tanh())(x).shape",
   ["nn.ModuleList"] = "#nn.ModuleList(nn.ReLU(), nn.Tanh()):children()",
-  ["nn.ModuleList:append"] = "local list = nn.ModuleList()\nlist:append(nn.ReLU())\nprint(list[1])",
+  ["nn.ModuleList:append"] = [[
+local list = nn.ModuleList()
+list:append(nn.ReLU())
+print(list[1])]],
   ["nn.LayerNorm"] = "nn.LayerNorm(3)(x)",
   ["nn.RMSNorm"] = "nn.RMSNorm(3)(x)",
   ["nn.GroupNorm"] = "nn.GroupNorm(2, 4)(sgl.ones(1, 4, 5)).shape",
@@ -278,7 +334,8 @@ calls.code = {
   ["nn.Conv2d"] = "nn.Conv2d(3, 8, 3, { stride = 2, padding = 1 })(sgl.ones(1, 3, 8, 8)).shape",
   ["nn.MaxPool2d"] = "nn.MaxPool2d(2)(sgl.ones(1, 3, 8, 8)).shape",
   ["nn.AvgPool2d"] = "nn.AvgPool2d(2)(sgl.ones(1, 3, 8, 8)).shape",
-  ["nn.MultiheadAttention"] = "nn.MultiheadAttention(8, 2, { causal = true })(sgl.ones(1, 5, 8)).shape",
+  ["nn.MultiheadAttention"] = [[
+nn.MultiheadAttention(8, 2, { causal = true })(sgl.ones(1, 5, 8)).shape]],
   ["nn.RNN"] = "nn.RNN(3, 4)(sgl.ones(1, 5, 3)).shape",
   ["nn.LSTM"] = "nn.LSTM(3, 4)(sgl.ones(1, 5, 3)).shape",
   ["nn.GRU"] = "nn.GRU(3, 4)(sgl.ones(1, 5, 3)).shape",
@@ -288,13 +345,14 @@ calls.code = {
   ["nn.bce_with_logits"] = "nn.bce_with_logits(v, sgl.tensor { 1.0, 0.0, 1.0 })",
   ["nn.kl_div"] = "nn.kl_div(v:log_softmax(1), sgl.full({ 3 }, 1 / 3))",
   ["nn.nll_loss"] = "nn.nll_loss(x:log_softmax(2), ids)",
-  ["nn.cross_entropy"] = "nn.cross_entropy(x, ids), nn.cross_entropy(x, ids, { reduction = \"none\" })",
+  ["nn.cross_entropy"] = [[
+nn.cross_entropy(x, ids), nn.cross_entropy(x, ids, { reduction = "none" })]],
   ["nn.relu"] = "nn.relu(v)",
   ["nn.tanh"] = "nn.tanh(v)",
   ["nn.sigmoid"] = "nn.sigmoid(v)",
   ["nn.silu"] = "nn.silu(v)",
   ["nn.softplus"] = "nn.softplus(v)",
-  ["nn.gelu"] = "nn.gelu(v, { approximate = \"tanh\" })",
+  ["nn.gelu"] = [[nn.gelu(v, { approximate = "tanh" })]],
   ["nn.softmax"] = "nn.softmax(x)",
   ["nn.log_softmax"] = "nn.log_softmax(v)",
   ["nn.dropout"] = "nn.dropout(sgl.ones(6), 0.5), nn.dropout(v, 0.5, { training = false })",
@@ -304,7 +362,8 @@ calls.code = {
   ["nn.rms_norm"] = "nn.rms_norm(x, { 3 })",
   ["nn.group_norm"] = "nn.group_norm(sgl.ones(1, 4, 5), 2).shape",
   ["nn.batch_norm"] = "nn.batch_norm(x, sgl.zeros(3), sgl.ones(3))",
-  ["nn.scaled_dot_product_attention"] = "nn.scaled_dot_product_attention(x, x, x, { causal = true })",
+  ["nn.scaled_dot_product_attention"] = [[
+nn.scaled_dot_product_attention(x, x, x, { causal = true })]],
   ["nn.one_hot"] = "nn.one_hot(ids, 3)",
   ["nn.conv2d"] = "nn.conv2d(sgl.ones(1, 1, 3, 3), sgl.ones(1, 1, 2, 2)).shape",
   ["nn.conv1d"] = "nn.conv1d(sgl.ones(1, 1, 4), sgl.ones(1, 1, 2))",
@@ -319,15 +378,20 @@ calls.code = {
   ["nn.init.normal"] = "nn.init.normal(sgl.zeros(3), 0, 0.02)",
   ["nn.init.xavier_uniform"] = "nn.init.xavier_uniform(sgl.zeros(2, 2))",
   ["nn.init.xavier_normal"] = "nn.init.xavier_normal(sgl.zeros(2, 2))",
-  ["nn.init.kaiming_uniform"] = "nn.init.kaiming_uniform(sgl.zeros(2, 2), { nonlinearity = \"relu\" })",
-  ["nn.init.kaiming_normal"] = "nn.init.kaiming_normal(sgl.zeros(2, 2), { mode = \"fan_out\" })",
+  ["nn.init.kaiming_uniform"] = [[
+nn.init.kaiming_uniform(sgl.zeros(2, 2), { nonlinearity = "relu" })]],
+  ["nn.init.kaiming_normal"] = [[nn.init.kaiming_normal(sgl.zeros(2, 2), { mode = "fan_out" })]],
   ["nn.init.orthogonal"] = "nn.init.orthogonal(sgl.zeros(2, 2)).shape",
   ["optim.Optimizer"] = "#opt.params, opt.steps",
-  ["optim.Optimizer:step"] = "opt:step(sgl.grad(model(x):sum(), opt.params))\nprint(opt.steps)",
+  ["optim.Optimizer:step"] = [[
+opt:step(sgl.grad(model(x):sum(), opt.params))
+print(opt.steps)]],
   ["optim.Optimizer:minimize"] = "opt:minimize(model(x):square():mean(), { clip_norm = 1 })",
-  ["optim.Optimizer:set_lr"] = "opt:set_lr(0.01)\nprint((\"%.2f\"):format(opt:lr()))",
-  ["optim.Optimizer:lr"] = "(\"%.1f\"):format(opt:lr())",
-  ["optim.Optimizer:state_dict"] = "table.concat(opt:state_dict(), \", \")",
+  ["optim.Optimizer:set_lr"] = [[
+opt:set_lr(0.01)
+print(("%.2f"):format(opt:lr()))]],
+  ["optim.Optimizer:lr"] = [[("%.1f"):format(opt:lr())]],
+  ["optim.Optimizer:state_dict"] = [[table.concat(opt:state_dict(), ", ")]],
   ["optim.Optimizer:load_state_dict"] = "opt:load_state_dict(opt:state_dict())",
   ["optim.SGD"] = "optim.SGD(model:parameters(), { lr = 0.1, momentum = 0.9 }):lr() < 0.11",
   ["optim.Adam"] = "#optim.Adam(model:parameters(), { lr = 1e-3 }).params",
@@ -335,9 +399,16 @@ calls.code = {
   ["optim.Adagrad"] = "#optim.Adagrad(model:parameters()).params",
   ["optim.RMSprop"] = "#optim.RMSprop(model:parameters()).params",
   ["optim.Lion"] = "#optim.Lion(model:parameters(), { lr = 1e-4 }).params",
-  ["optim.clip_norm"] = "local grads = { v * 10 }\nprint(optim.clip_norm(grads, 1))\nprint(grads[1])",
-  ["optim.clip_value"] = "local grads = { v }\noptim.clip_value(grads, 1)\nprint(grads[1])",
-  ["optim.schedule.Schedule"] = "optim.SGD(model:parameters(), { lr = optim.schedule.cosine(0.1, 100) }):lr() < 0.11",
+  ["optim.clip_norm"] = [[
+local grads = { v * 10 }
+print(optim.clip_norm(grads, 1))
+print(grads[1])]],
+  ["optim.clip_value"] = [[
+local grads = { v }
+optim.clip_value(grads, 1)
+print(grads[1])]],
+  ["optim.schedule.Schedule"] = [[
+optim.SGD(model:parameters(), { lr = optim.schedule.cosine(0.1, 100) }):lr() < 0.11]],
   ["optim.schedule.Schedule:at"] = "optim.schedule.constant(0.5):at(3)",
   ["optim.schedule.step"] = "optim.schedule.step(1, { every = 10, factor = 0.5 }):at(25)",
   ["optim.schedule.cosine"] = "optim.schedule.cosine(1, 100):at(50)",
@@ -346,57 +417,88 @@ calls.code = {
   ["optim.schedule.constant"] = "optim.schedule.constant(0.5):at(0)",
   ["optim.schedule.plateau"] = "optim.schedule.plateau(opt, { patience = 1 }):update(1)",
   ["optim.schedule.Plateau"] = "optim.schedule.plateau(opt):update(1)",
-  ["optim.schedule.Plateau:update"] = "local plateau = optim.schedule.plateau(opt, { patience = 0 })\n"
-    .. "print(plateau:update(1), plateau:update(1))",
+  ["optim.schedule.Plateau:update"] = [[
+local plateau = optim.schedule.plateau(opt, { patience = 0 })
+print(plateau:update(1), plateau:update(1))]],
   ["data.dataset"] = "data.dataset(x, ids)",
-  ["data.Dataset"] = "#data.dataset(x, ids), data.dataset(x, ids)[2]",
+  ["data.Dataset"] = "#data.dataset(x, ids), data.dataset(x, ids).tensors[2]",
   ["data.Dataset:split"] = "data.dataset(sgl.arange(10)):split(0.8)",
-  ["data.Dataset:map"] = "data.dataset(x, ids):map(function(a, b) return a / 10, b end)[1]",
-  ["data.Dataset:batches"] = "for a, b in data.dataset(x, ids):batches(1, { shuffle = false }) do print(a, b) end",
-  ["data.csv"] = "data.csv(\"examples/digits/digits.csv.gz\", { label = 65, scale = 1 / 16 })",
-  ["data.idx"] = "data.idx(\"no/such/images.gz\")",
-  ["data.text"] = "data.text \"examples/gpt/kjv-genesis-exodus.txt.gz\"",
-  ["data.Text"] = "#data.text(\"examples/gpt/kjv-genesis-exodus.txt.gz\").vocabulary",
-  ["data.Text:encode"] = "data.text(\"examples/gpt/kjv-genesis-exodus.txt.gz\"):encode \"God\"",
-  ["data.Text:decode"] = "local text = data.text \"examples/gpt/kjv-genesis-exodus.txt.gz\"\n"
-    .. "print(text:decode(text:encode \"God\"))",
-  ["data.Text:split"] = "data.text(\"examples/gpt/kjv-genesis-exodus.txt.gz\"):split(0.9)",
-  ["data.Text:batches"] = "local text = data.text \"examples/gpt/kjv-genesis-exodus.txt.gz\"\n"
-    .. "for a, b in text:batches(2, { length = 8, steps = 1 }) do print(a.shape, b.shape) end",
-  ["data.safetensors"] = "sgl.save({ x = x, y = ids }, path)\nprint(data.safetensors(path, \"x\", \"y\"))",
-  ["data.iterator"] = "local stream = data.iterator(function()\n  local n = 0\n"
-    .. "  return function() n = n + 1 if n <= 4 then return sgl.full({ 2 }, n) end end\nend)\n"
-    .. "for batch in stream:batches(2) do print(batch.shape) end",
+  ["data.Dataset:map"] = "data.dataset(x, ids):map(function(a, b) return a / 10, b end).tensors[1]",
+  ["data.Dataset:batches"] = [[
+for a, b in data.dataset(x, ids):batches(1, { shuffle = false }) do print(a, b) end]],
+  ["data.csv"] = [[data.csv("examples/digits/digits.csv.gz", { label = 65, scale = 1 / 16 })]],
+  ["data.idx"] = [[data.idx("no/such/images.gz")]],
+  ["data.text"] = [[data.text "examples/gpt/kjv-genesis-exodus.txt.gz"]],
+  ["data.Text"] = [[#data.text("examples/gpt/kjv-genesis-exodus.txt.gz").vocabulary]],
+  ["data.Text:encode"] = [[
+table.concat(data.text("examples/gpt/kjv-genesis-exodus.txt.gz"):encode "God", " ")]],
+  ["data.Text:decode"] = [[
+local text = data.text "examples/gpt/kjv-genesis-exodus.txt.gz"
+print(text:decode(text:encode "God"))]],
+  ["data.Text:split"] = [[data.text("examples/gpt/kjv-genesis-exodus.txt.gz"):split(0.9)]],
+  ["data.Text:batches"] = [[
+local text = data.text "examples/gpt/kjv-genesis-exodus.txt.gz"
+for a, b in text:batches(2, { length = 8, steps = 1 }) do print(a.shape, b.shape) end]],
+  ["data.safetensors"] = [[
+sgl.save({ x = x, y = ids }, path)
+print(data.safetensors(path, "x", "y"))]],
+  ["data.iterator"] = [[
+local stream = data.iterator(function()
+  local n = 0
+  return function() n = n + 1 if n <= 4 then return sgl.full({ 2 }, n) end end
+end)
+for batch in stream:batches(2) do print(batch.shape) end]],
   ["data.Stream"] = "data.iterator(function() return function() end end) ~= nil",
-  ["data.Stream:batches"] = "local stream = data.iterator(function()\n  local n = 0\n"
-    .. "  return function() n = n + 1 if n <= 3 then return sgl.full({ 1 }, n) end end\nend)\n"
-    .. "for batch in stream:batches(2, { drop_last = true }) do print(batch) end",
+  ["data.Stream:batches"] = [[
+local stream = data.iterator(function()
+  local n = 0
+  return function() n = n + 1 if n <= 3 then return sgl.full({ 1 }, n) end end
+end)
+for batch in stream:batches(2, { drop_last = true }) do print(batch) end]],
   ["config.preset"] = "type(sgl.config.preset())",
-  ["config.from"] = "sgl.config.from \"threads\"",
+  ["config.from"] = [[sgl.config.from "threads"]],
   ["cache.stats"] = "type(sgl.cache.stats())",
   ["cache.clear"] = "sgl.cache.clear()",
-  ["sgl.on"] = "local listener = sgl.on(\"compile_end\", function(e) print(e.event) end)\nlistener:off()",
-  ["sgl.Listener"] = "sgl.on(\"compile_end\", function() end):off()",
-  ["sgl.Listener:off"] = "sgl.on(\"compile_end\", function() end):off()",
-  ["sgl.Listener:close"] = "do\n  local listener <close> = sgl.on(\"compile_end\", function() end)\nend",
-  ["sgl.on_graph_capture"] = "local listener = sgl.on_graph_capture(function() print \"captured\" end)\n"
-    .. "twice(v)\nlistener:off()",
+  ["sgl.on"] = [[
+local listener = sgl.on("compile_end", function(e) print(e.event) end)
+listener:off()]],
+  ["sgl.Listener"] = [[sgl.on("compile_end", function() end):off()]],
+  ["sgl.Listener:off"] = [[sgl.on("compile_end", function() end):off()]],
+  ["sgl.Listener:close"] = [[
+do
+  local listener <close> = sgl.on("compile_end", function() end)
+end]],
+  ["sgl.on_graph_capture"] = [[
+local listener = sgl.on_graph_capture(function() print "captured" end)
+twice(v)
+listener:off()]],
   ["sgl.events"] = "type(sgl.events())",
   ["sgl.counters"] = "type(sgl.counters())",
   ["sgl.lifecycle"] = "type(sgl.lifecycle())",
-  ["sgl.import"] = "sgl.export(model, { x }, { file = path .. \"/\" })\n"
-    .. "local copy = assert(sgl.import(path .. \"/\"))\nprint(copy(x):equal(model(x)))",
-  ["sgl.Imported"] = "sgl.export(twice, { v }, { file = path .. \"/\" })\n"
-    .. "print(sgl.import(path .. \"/\")(v))",
-  ["sgl.Imported:graph"] = "sgl.export(twice, { v }, { file = path .. \"/\" })\n"
-    .. "print(sgl.import(path .. \"/\"):graph():count \"mul\")",
-  ["sgl.Imported:state_dict"] = "sgl.export(model, { x }, { file = path .. \"/\" })\n"
-    .. "print(table.concat(sgl.import(path .. \"/\"):state_dict(), \" \"))",
-  ["sgl.Imported:load_state_dict"] = "sgl.export(model, { x }, { file = path .. \"/\" })\n"
-    .. "local copy = sgl.import(path .. \"/\")\ncopy:load_state_dict(copy:state_dict())",
-  ["sgl.Imported:parameters"] = "sgl.export(model, { x }, { file = path .. \"/\" })\n"
-    .. "print(#sgl.import(path .. \"/\"):parameters())",
-  ["sgl.export"] = "sgl.export(model, { sgl.spec { sgl.dim \"n\", 3 } }, { file = path .. \"/\" }) ~= nil",
+  ["sgl.import"] = [[
+sgl.export(model, { x }, { file = path .. ".sgl/" })
+local copy = assert(sgl.import(path .. ".sgl/"))
+print(copy(x):equal(model(x)))]],
+  ["sgl.Imported"] = [[
+sgl.export(twice, { v }, { file = path .. ".sgl/" })
+print(sgl.import(path .. ".sgl/")(v))]],
+  ["sgl.Imported:graph"] = [[
+sgl.export(twice, { v }, { file = path .. ".sgl/" })
+print(sgl.import(path .. ".sgl/"):graph():count "mul")]],
+  ["sgl.Imported:state_dict"] = [[
+sgl.export(model, { x }, { file = path .. ".sgl/" })
+print(table.concat(sgl.import(path .. ".sgl/"):state_dict(), " "))]],
+  ["sgl.Imported:load_state_dict"] = [[
+sgl.export(model, { x }, { file = path .. ".sgl/" })
+local copy = sgl.import(path .. ".sgl/")
+copy:load_state_dict(copy:state_dict())]],
+  ["sgl.Imported:parameters"] = [[
+sgl.export(model, { x }, { file = path .. ".sgl/" })
+print(#sgl.import(path .. ".sgl/"):parameters())]],
+  ["dist.exact"] = "sgl.dist.exact { shards = 0 }",
+  ["sgl.export"] = [[
+sgl.export(model, { sgl.spec { sgl.dim "n", 3 } }, { file = path .. ".sgl/" }) ~= nil,
+  sgl.import(path .. ".sgl/")(x).shape]],
 }
 
 return calls

@@ -34,9 +34,7 @@ local function chunk(name, code)
     local ok, e = pcall(fn)
     os.tmpname = real
     for _, path in ipairs(made) do
-      os.remove(path)
-      os.remove(path .. ".dot")
-      os.execute(("rm -rf '%s/' 2>/dev/null"):format(path))
+      os.execute(("rm -rf '%s' '%s.dot' '%s.sgl'"):format(path, path, path))
     end
     if not ok then error(("%s: %s"):format(name, tostring(e)), 0) end
   end
@@ -50,8 +48,10 @@ return function(name)
   sgl.seed(0)
   local lines = printed(chunk(name, code))
   local out = { "```lua", code }
-  for _, text in ipairs(lines) do
-    for line in (text .. "\n"):gmatch "(.-)\n" do out[#out + 1] = ("--> " .. line):gsub("%s+$", "") end
+  local text = table.concat(lines, "\n"):gsub("%s+$", "")
+  assert(not text:find "0x%x%x%x", name .. " shows an address")
+  for line in (text == "" and "" or text .. "\n"):gmatch "(.-)\n" do
+    out[#out + 1] = ("--> " .. line):gsub("%s+$", "")
   end
   out[#out + 1] = "```\n"
   return table.concat(out, "\n")

@@ -67,6 +67,8 @@ local SECTIONS = {
   { "Control flow, prints and checks in a step", "control.lua", "effect.lua" },
   { "Graphs", "graph.lua", "native.lua:sgl.Graph" },
   { "Saving and loading", "save.lua" },
+  { "Export", "export.lua" },
+  { "Ops of your own", "custom.lua" },
   { "Modules", "nn/module.lua" },
   { "Layers", "nn/layers.lua", "nn/images.lua", "nn/attention.lua", "nn/recurrent.lua" },
   { "Losses", "nn/loss.lua" },
@@ -78,6 +80,7 @@ local SECTIONS = {
     "data/safetensors.lua", "data/iterator.lua" },
   { "Settings and caches", "config.lua", "cache.lua" },
   { "Events", "events.lua" },
+  { "Ranks", "dist/init.lua" },
 }
 
 local function key_of(row)

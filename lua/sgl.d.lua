@@ -1483,7 +1483,7 @@ function sgl.Compiled:close() end
 ---@field effects? string refuse, or once: writes to what was there, at capture (default "refuse")
 ---@field max_recaptures? integer more than that is an error that says what changed; with fullgraph = false such calls run as Lua (default 64)
 ---@field inputs? table a sgl.spec for each argument that has symbolic sizes
----@field dynamic? boolean a dim becomes symbolic at its second size (default false)
+---@field dynamic? boolean true: a dim becomes symbolic at its second size, false: never; default after eight sizes
 ---@field batch? table the dim that counts samples, by the name of an argument
 
 ---Makes a function one program for each signature of its arguments. It is called once for each to record what it does, and again when a Lua value that it read has changed. Numbers in the arguments are run-time inputs, tensors from outside are state.
@@ -2554,7 +2554,7 @@ sgl.optim.schedule = {}
 sgl.optim.schedule.Schedule = {}
 
 ---The learning rate after a number of steps.
----@param step integer from 0
+---@param step integer from 0; in a step also a number among its arguments
 ---@return number # number
 function sgl.optim.schedule.Schedule:at(step) end
 

@@ -59,6 +59,8 @@ local PAGES = {
   { "lua/sgl.d.lua", function() return require "api.annotations"(api.all(), sgl) end },
   { "README.md", readme },
   example_page "docs/capture.md",
+  example_page "docs/dynamic-shapes.md", example_page "docs/lua.md",
+  example_page "docs/recipes.md",
   example_page "docs/tutorial.md",
   example_page "docs/cache.md", example_page "docs/files.md",
   example_page "docs/internals.md",

@@ -144,7 +144,8 @@ end
 local function accept_weak(full, kind, row, spec, value)
   local can = {}
   for _, name in ipairs(spec.names) do can[name] = true end
-  if can.number and (can.tensor or row.input) then
+  local whole = can.integer and row.input and core.number_type(value) == "integer"
+  if whole or can.number and (can.tensor or row.input) then
     local range = row.within
     if range then
       local text = ("%s: %s '%s' must be %s, got {}"):format(full, kind, row[1], range_words(range))
@@ -299,6 +300,11 @@ function api.checker(full, row)
   end
 end
 
+local full_of = setmetatable({}, { __mode = "k" })   -- function -> its name for users
+
+--- The name for users of the function that a frame runs, or nil.
+function api.full_name(fn) return full_of[fn] end
+
 --- Hands on what it gets. The functions that users call end in it, so that they make no tail call
 --- themselves: an error then knows whether the user made one, and lost the line.
 function api.pass(...) return ... end
@@ -306,6 +312,7 @@ function api.pass(...) return ... end
 local pass = api.pass
 
 local function wrap(full, row, fn)
+  full_of[fn] = full
   local check = api.checker(full, row)
   return function(...) return pass(fn(check(...))) end
 end

@@ -1,4 +1,5 @@
--- cli.lua: the words that the command line knows beside scripts: `sgl ? NAME`, `sgl breaks SCRIPT`.
+-- cli.lua: the words that the command line knows beside scripts: `sgl ? NAME`, `sgl breaks SCRIPT`,
+-- `sgl inspect FILE`.
 --
 -- In:    the words after the command.
 -- Out:   text on stdout; an error where a word is missing or a script fails.
@@ -62,6 +63,20 @@ function cli.breaks(...)
   print(("%s: %d break%s"):format(path, count, count == 1 and "" or "s"))
   io.stdout:flush()
   if not fine or failure then error(fine and failure or message, 0) end
+end
+
+--- Prints what is in a bundle or a file of tensors, or where two of them differ, which is an error
+--- as it is for diff.
+function cli.inspect(...)
+  local words, graph = { ... }, false
+  if words[1] == "--graph" then graph = table.remove(words, 1) ~= nil end
+  if #words < 1 or #words > 2 or words[1]:sub(1, 1) == "-" then
+    error("usage: sgl inspect [--graph] FILE [OTHER FILE]", 0)
+  end
+  require "sgl"
+  local differences = require "sgl.inspect".run(graph, words[1], words[2])
+  io.stdout:flush()
+  if differences > 0 then error("the files differ", 0) end
 end
 
 return cli

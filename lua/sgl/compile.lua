@@ -10,6 +10,7 @@
 --        updated by `assign`, at each run. A compiled function called in another is part of it.
 local api = require "sgl.api"
 local breaks = require "sgl.breaks"
+local caller = require "sgl.compile.caller"
 local captures = require "sgl.compile.captures"
 local core = require "sgl.core"
 local coverage = require "sgl.breaks.coverage"
@@ -53,7 +54,7 @@ end
 -- The call as Lua runs it: between the values that it reads, operations run as compiled segments.
 local function run_broken(self, entry, ...)
   entry.runs = entry.runs + 1
-  local values = coverage.segmented(self, entry.runs == 1, self.fn, ...)
+  local values = coverage.segmented(self, entry.runs == 1, caller.call, self.fn, ...)
   if entry.unsure then
     entry.unsure = nil
     coverage.broke(self, entry.broken)
@@ -77,13 +78,13 @@ end }
 local function run_again(self, ...)
   again = again + 1
   local _ <close> = setmetatable({}, Again)
-  return self.fn(...)
+  return caller.call(self.fn, ...)
 end
 
 -- The call as Lua runs it, whose error ended the capture: the tensors that it assigned before have
 -- their values then. Where it has none, the error is one that only the capture raises.
 local function run_failed(self, entry, ...)
-  self.fn(...)
+  caller.call(self.fn, ...)
   error(entry.failed[1], 0)
 end
 
@@ -95,14 +96,14 @@ local function run_aliased(self, entry, name, ...)
     message = ("%s is a tensor that the step also takes from outside, and updates"):format(name),
     file = file, line = line,
   })
-  local values = coverage.segmented(self, false, self.fn, ...)
+  local values = coverage.segmented(self, false, caller.call, self.fn, ...)
   entry.aliased = entry.aliased + 1
   return table.unpack(values, 1, values.n)
 end
 
 -- The call as Lua runs it, past the limit of captures.
 local function run_past(self, ...)
-  local values = coverage.segmented(self, false, self.fn, ...)
+  local values = coverage.segmented(self, false, caller.call, self.fn, ...)
   self.uncaptured = self.uncaptured + 1
   note_last(values[1], is_scalar(values[1]))
   return table.unpack(values, 1, values.n)
@@ -119,6 +120,8 @@ local function entry_for(self, values)
     reason, cause = before or reason, cause_before or cause
     if found then
       before, cause_before = reason, cause
+    elseif dynamic.begins(self, walk) then
+      before, cause_before = reason .. "; sizes that vary are symbolic from here on", cause
     else
       if captures.past_limit(self, cause) then return nil end
       entry = dynamic.capture(captures.make, self, key, walk, plans, reason)
@@ -324,7 +327,8 @@ api.fn(api.root, "compile", {
     { "max_recaptures", "integer", 64, "more than that is an error that says what changed; with "
       .. "fullgraph = false such calls run as Lua", within = { 0, math.huge } },
     { "inputs", "table", nil, "a sgl.spec for each argument that has symbolic sizes" },
-    { "dynamic", "boolean", false, "a dim becomes symbolic at its second size" },
+    { "dynamic", "boolean", nil, "true: a dim becomes symbolic at its second size, false: never; "
+      .. "default after eight sizes" },
     { "batch", "table", nil, "the dim that counts samples, by the name of an argument" },
   },
   returns = "Compiled: call it as the function",
@@ -338,6 +342,7 @@ api.fn(api.root, "compile", {
     max_recaptures = o.max_recaptures, batch = o.batch or false, seconds = 0, broken_seconds = 0,
     places = {}, written = setmetatable({}, { __mode = "k" }), segments = 0, reads = 0,
     uncaptured = 0, past = false, dynamic = dynamic.new(o) or false,
+    watches_sizes = o.dynamic == nil and not o.inputs, sizes = 0,
     calls = core.calls(dynamic.packed(o.inputs), not o.fullgraph),
     latest = false, last_parts = false, last_places = false,
   }, Compiled)

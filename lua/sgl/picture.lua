@@ -17,6 +17,9 @@ local DRAW = "{ dot -Tsvg -o %s; status=$?; cat >/dev/null; exit $status; } 2>/d
 
 --- Draws; where that fails and `keep` is set the text is kept beside it, as PATH.dot.
 function picture.draw(text, path, keep)
+  if path:find "%z" then   -- the shell's text would end there
+    core.raise("SGL_EARG", ("picture: the path %q has a zero byte"):format(path))
+  end
   local pipe = io.popen(DRAW:format(quoted(path)), "w")
   if pipe then
     pipe:write(text)

@@ -4,8 +4,9 @@
  * In:    a folder to write to.
  * Out:   a line for each setting; exit 1 with a text when two ways differ, or when one did not do
  *        what the setting's row in base/knob.def says. It is linked with all of the engine.
- * Holds: nothing here names a setting but `config`, which is not for changing: what is tried is
- *        worked out from the row.
+ * Holds: nothing here names a setting but `config`, which says where the others come from,
+ *        `preset`, which sets several, and one that a file sets; what is tried is worked out from
+ *        the row.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,11 +220,83 @@ static void check(const KnobInfo *k)
     printf("%s = %s\n", k->name, value);
 }
 
+/* ---- those that stand for others */
+
+/* A preset sets the same by every way, and what its rows say unless a row is the default. */
+static void check_preset(const char *name)
+{
+    const KnobInfo *k = &KNOBS[KNOB_preset];
+    Seen was, lua, now;
+    by_lua(k, name, &was, &lua);
+    by_set(k, name, &was, &now);
+    check_same(k, "sgl_set", &lua, &now);
+    by_file(k, name, &was, &now);
+    check_same(k, "file", &lua, &now);
+    by_environment(k, name, &now);
+    check_same(k, "environment", &lua, &now);
+    sgl_context *cx = sgl_open(NULL), *one = sgl_open(NULL);
+    if (sgl_set(cx, k->name, name) < 0) fault(k->name, sgl_error(cx));
+    for (int i = 0; KNOB_PRESETS[i].name; i++) {
+        KnobId id = KNOB_PRESETS[i].id;
+        if (strcmp(KNOB_PRESETS[i].name, name) != 0) continue;
+        if (sgl_set(one, KNOBS[id].name, KNOB_PRESETS[i].text) < 0) fault(name, sgl_error(one));
+        if (cx->knobs.value[id] != one->knobs.value[id]) fault(name, KNOBS[id].name);
+    }
+    sgl_close(cx);
+    sgl_close(one);
+    printf("%s = %s\n", k->name, name);
+}
+
+/* What sgl_config_load gives for the file that the setting names, as the number of threads. */
+static long long threads_by(sgl_context *cx, const char *way)
+{
+    if (sgl_config_load(cx, NULL) != 1) fault(way, sgl_error(cx));
+    long long threads = cx->knobs.value[KNOB_threads];
+    sgl_close(cx);
+    return threads;
+}
+
+/* The file is read by C from where sgl_set or the environment say, by Lua when it starts; a file
+ * names no other, and a script comes too late. */
+static void check_config(void)
+{
+    char path[1024], code[1200];
+    snprintf(path, sizeof path, "%s/named.yaml", folder);
+    FILE *file = fopen(path, "w");
+    if (!file) exit(2);
+    fprintf(file, "threads: 3\n");
+    fclose(file);
+    sgl_context *cx = sgl_open(NULL);
+    if (sgl_set(cx, "config", path) < 0) fault("config", sgl_error(cx));
+    if (threads_by(cx, "sgl_set") != 3) fault("config", "sgl_set");
+    setenv("SGL_CONFIG", path, 1);
+    if (threads_by(sgl_open(NULL), "environment") != 3) fault("config", "environment");
+    lua_State *L = luaL_newstate();
+    luaL_openlibs(L);
+    module_preload(L);
+    if (luaL_dostring(L, "sgl = require 'sgl' assert(sgl.config.threads == 3)"))
+        fault("config", luaL_tolstring(L, -1, NULL));
+    snprintf(code, sizeof code, "sgl.config.config = '%s'", path);
+    if (!luaL_dostring(L, code)) fault("config", "a script names a file");
+    lua_close(L);
+    unsetenv("SGL_CONFIG");
+    file = fopen(path, "w");
+    fprintf(file, "config: %s\n", path);
+    fclose(file);
+    cx = sgl_open(NULL);
+    if (sgl_config_load(cx, path) != SGL_EKNOB) fault("config", "a file names another");
+    sgl_close(cx);
+    printf("config = %s\n", path);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) return 2;
     folder = argv[1];
     for (int id = 0; id < KNOB_COUNT; id++)
         if (id != KNOB_config && id != KNOB_preset) check(&KNOBS[id]);
+    check_preset("dev");
+    check_preset("prod");
+    check_config();
     return faults > 0;
 }

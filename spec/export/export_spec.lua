@@ -276,4 +276,53 @@ describe("sgl.export", function()
       end
     end)
   end)
+
+  describe("sgl inspect", function()
+    local support = require "spec.support"
+
+    local function inspect(...)
+      local words = table.concat({ ... }, " ")
+      return support.run(("%s inspect %s"):format(support.binary, words))
+    end
+
+    setup(function()
+      local step = training()
+      step(batch(0, 4))
+      assert(sgl.export(step, SPECS, { file = path "look.sgl", name = "digits" }))
+      assert(sgl.save(step, path "look.safetensors"))
+      step(batch(1, 4))
+      assert(sgl.save(step, path "later.safetensors"))
+    end)
+
+    it("shows what is in a bundle and in a file of tensors", function()
+      local out, status = inspect(path "look.sgl")
+      assert.are.equal(0, status, out)
+      assert.matches("bundle of a step, by sgl " .. core.version:gsub("%.", "%%."), out)
+      assert.matches("name +digits\n", out)
+      assert.matches("inputs\n  x +f32%[n, 4%]\n  y +i32%[n%]\noutputs\n  1 +f32%[%]\n", out)
+      assert.matches("\n  1.weight +f32%[8, 4%] +128  %x%x%x%x%x%x%x%x\n", out)
+      assert.matches("\ngraph\ndim n 1 64 1\n", (inspect("--graph", path "look.sgl")))
+      assert.matches("tensors\nstate: %d+ tensors", (inspect(path "look.safetensors")))
+    end)
+
+    it("tells where two files differ", function()
+      local out, status = inspect(path "look.safetensors", path "look.safetensors")
+      assert.are.equal(0, status)
+      assert.matches("the same", out)
+      out, status = inspect(path "look.sgl", path "later.safetensors")
+      assert.are.equal(1, status)
+      assert.matches("opt.steps +1 of 1 elements differ, by 1 at most", out)
+      assert.is_nil(out:find "opt%.lr")
+    end)
+
+    it("says what is no such file", function()
+      for _, name in ipairs { path "nothing", support.root .. "Makefile", folder } do
+        local out, status = inspect(name)
+        assert.are.equal(1, status)
+        assert.matches(name:gsub("%p", "%%%0"), out)
+        assert.is_nil(out:find "traceback")
+      end
+      assert.matches("usage", (inspect()))
+    end)
+  end)
 end)

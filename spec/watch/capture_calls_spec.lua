@@ -272,6 +272,23 @@ describe("a step breaks at", function()
 end)
 
 describe("arguments", function()
+  it("may be tables with tensors, objects and booleans as keys", function()
+    local p, q, object = sgl.ones(2) * 2, sgl.ones(2) * 3, {}
+    local function fn(t) return t[p] * 2 + t[q] * t[true] + (t[object] or 7) + t[false].k, t end
+    local step = sgl.compile(fn)
+    for i = 1, 3 do
+      local t = { [p] = sgl.ones(2) * i, [q] = i, [true] = i + 1, [false] = { k = i } }
+      t[object] = i
+      local y, back = step(t)
+      assert.is_true(same(fn(t), y))
+      assert.is_true(rawequal(back, t))
+    end
+    assert.are.equal(1, #step:programs())
+    local t = { [p] = sgl.ones(2), [q] = 1, [true] = 2, [false] = { k = 1 } }
+    assert.is_true(same(fn(t), (step(t))))
+    assert.are.equal(2, #step:programs())
+  end)
+
   it("keep which of their tables are one", function()
     local function fn(a, b) return a[1] * (a == b and 2 or 1) end
     local step = sgl.compile(fn)

@@ -24,6 +24,14 @@ void  base_mem_free(void *p);                       /* NULL is allowed */
 void *base_mem_big(size_t bytes);                   /* 64-byte aligned, huge pages from 4 MiB,
                                                        not zeroed, padded to 128 bytes */
 
+/* Memory that is handed out in parts: each begins at a multiple of this, so no two share a line of
+ * the cache. */
+enum { MEM_ALIGN = 128 };
+static inline size_t base_mem_align(size_t bytes)
+{
+    return (bytes + MEM_ALIGN - 1) / MEM_ALIGN * MEM_ALIGN;
+}
+
 /* The figures now, of the whole process. */
 MemStats base_mem_stats(void);
 void base_mem_peak_restart(void);                   /* the peak is what lives now */

@@ -59,6 +59,13 @@ static int object_is_a(lua_State *L)
     return 1;
 }
 
+void bind_set_text(lua_State *L, const char *key, const char *value)
+{
+    if (!value) return;
+    lua_pushstring(L, value);
+    lua_setfield(L, -2, key);
+}
+
 const luaL_Reg BIND_ARGS[] = {{"is_a", object_is_a}, {NULL, NULL}};
 
 /* Lists no more names than can be read at a glance. */

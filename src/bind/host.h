@@ -100,6 +100,8 @@ Op bind_check_op(lua_State *L, int arg);
 int bind_check_list(lua_State *L, int arg, const char *what);
 int bind_check_axis(lua_State *L, const char *what, lua_Integer axis, const Shape *of);
 void bind_push_type(lua_State *L, const Shape *s); /* "f32[2, 3]" */
+/* A text as a field of the table on the top; NULL: no field. */
+void bind_set_text(lua_State *L, const char *key, const char *value);
 
 /* fields.c: objects that have their fields in a table behind, and a version that counts writes. */
 /* Pushes the table at `at`, or, if it is such an object, the one with its fields: true. */

@@ -31,7 +31,8 @@ typedef struct Row {
 
 /* What is known of the calls of one compiled function. */
 typedef struct Calls {
-    Signature now; /* of the call that is on */
+    const char *class; /* CLASS: what the type is known by, more quickly than by its name */
+    Signature now;     /* of the call that is on */
     VEC(Row) rows;
     int last;       /* row of the last call */
     bool segments;  /* it may run as Lua does, where a program cannot */
@@ -70,7 +71,7 @@ static int calls(lua_State *L)
 {
     lua_settop(L, 2);
     Calls *c = lua_newuserdatauv(L, sizeof *c, USER_VALUES);
-    *c = (Calls){.segments = lua_toboolean(L, 2)};
+    *c = (Calls){.class = CLASS, .segments = lua_toboolean(L, 2)};
     bind_class(L, CLASS, CALLS_META, NULL, 0);
     lua_setmetatable(L, -2);
     lua_newtable(L);
@@ -205,13 +206,22 @@ static int run(lua_State *L, Calls *c, Known known, const CallPlace *at)
     return 4;
 }
 
+/* The calls at 1; NULL: false stands there. Each call of a step asks. */
+static Calls *calls_at(lua_State *L)
+{
+    Calls *c = lua_rawlen(L, 1) == sizeof *c ? lua_touserdata(L, 1) : NULL;
+    if (c && c->class == CLASS) return c;
+    if (lua_toboolean(L, 1) || lua_isnone(L, 1)) luaL_checkudata(L, 1, CLASS);
+    return NULL;
+}
+
 /* core.call(calls, arguments …) -> the capture and its results; or behind it, to make the results
  * of, the lists of tables, of run-time inputs and of outputs. Else false, arguments …, or nil,
  * arguments … if Lua does again what a run began; calls may be false. */
 static int call(lua_State *L)
 {
     Host *h = bind_of(L);
-    Calls *c = lua_touserdata(L, 1);
+    Calls *c = calls_at(L);
     int n = lua_gettop(L);
     CallPlace at;
     bool again = false;

@@ -253,7 +253,7 @@ static bool run_script(lua_State *L, char **argv, int script)
 }
 
 /* The words that lua/sgl/cli.lua knows; a script of such a name is run as ./name. */
-static const char *const COMMANDS[] = {"?", "breaks"};
+static const char *const COMMANDS[] = {"?", "breaks", "inspect"};
 
 static bool is_command(const char *word)
 {
@@ -262,7 +262,7 @@ static bool is_command(const char *word)
     return false;
 }
 
-/* Runs `sgl ? NAME` or `sgl breaks script`, which are Lua functions of the library. */
+/* Runs `sgl ? NAME`, `sgl breaks script` and their like, which are Lua functions of the library. */
 static bool run_command(lua_State *L, char **argv, int command)
 {
     int n = 0;

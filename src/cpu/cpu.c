@@ -51,18 +51,16 @@ typedef struct CpuState {
     CpuStep step[];
 } CpuState;
 
-static size_t round_up(size_t bytes) { return (bytes + 127) / 128 * 128; }
-
 static void need(size_t *most, size_t bytes)
 {
-    if (round_up(bytes) > *most) *most = round_up(bytes);
+    if (base_mem_align(bytes) > *most) *most = base_mem_align(bytes);
 }
 
 static bool is_half(const View *v) { return v->dtype == DT_f16 || v->dtype == DT_bf16; }
 
 static size_t wide_size(const View *v)
 {
-    return is_half(v) ? round_up((size_t)cpu_view_count(v) * sizeof(float)) : 0;
+    return is_half(v) ? base_mem_align((size_t)cpu_view_count(v) * sizeof(float)) : 0;
 }
 
 static int64_t work_of(const Step *s)

@@ -33,7 +33,7 @@ static bool is_cut(const CpuCustom *c, int i)
 
 static size_t bytes_of(const View *v)
 {
-    return ((size_t)cpu_view_count(v) * DTYPES[v->dtype].bytes + 127) / 128 * 128;
+    return base_mem_align((size_t)cpu_view_count(v) * DTYPES[v->dtype].bytes);
 }
 
 static void put_array(const View *v, sgl_array *to)

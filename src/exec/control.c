@@ -57,8 +57,6 @@ static size_t bytes_of(const Calls *c, const Node *n)
     return (size_t)pass_count_now(c->sizes, n) * DTYPES[n->dtype].bytes;
 }
 
-static size_t round_up(size_t bytes) { return (bytes + 127) / 128 * 128; }
-
 /* The body with its carries as state. */
 static Graph *body_graph(const Graph *body, int ncarry)
 {
@@ -114,7 +112,7 @@ static int call_memory(Calls *c, Call *call)
         call->slice[i] = bytes_of(c, block->inputs.at[call->c.ncarry + i].node);
     for (int k = 0; k < n; k++) {
         call->bytes[k] = bytes_of(c, block->outputs.at[k].node);
-        if (call_arg(call, k) < 0) total += round_up(call->bytes[k]) + 128;
+        if (call_arg(call, k) < 0) total += base_mem_align(call->bytes[k]) + 128;
     }
     if (!call->memory || total > call->room) {
         dev_free(c->where, call->memory);
@@ -127,7 +125,7 @@ static int call_memory(Calls *c, Call *call)
     for (int k = 0; k < n; k++) {
         if (call_arg(call, k) >= 0) continue;
         call->own[k] = at;
-        at += round_up(call->bytes[k]) + 128;
+        at += base_mem_align(call->bytes[k]) + 128;
     }
     return SGL_OK;
 }
@@ -138,7 +136,7 @@ static int effect_memory(Calls *c, Call *call)
     const Node *n = call->step->node;
     size_t total = 0;
     if (!c->where) return SGL_OK;
-    for (int i = 1; i < n->nin; i++) total += round_up(bytes_of(c, n->in[i]));
+    for (int i = 1; i < n->nin; i++) total += base_mem_align(bytes_of(c, n->in[i]));
     if (!call->stage || total > call->room) {
         base_mem_free(call->stage);
         call->stage = base_mem_big(total);
@@ -146,7 +144,7 @@ static int effect_memory(Calls *c, Call *call)
         call->room = total;
     }
     char *at = call->stage;
-    for (int i = 1; i < n->nin; at += round_up(bytes_of(c, n->in[i++]))) call->in[i - 1] = at;
+    for (int i = 1; i < n->nin; at += base_mem_align(bytes_of(c, n->in[i++]))) call->in[i - 1] = at;
     return SGL_OK;
 }
 

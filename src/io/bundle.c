@@ -14,7 +14,7 @@
 enum { MANIFEST, GRAPH, STATE, PARTS, DEEPEST = 16 };
 static const char *const NAMES[PARTS] = {"bundle.json", "graph.txt", "state.safetensors"};
 
-static uint32_t checksum(const void *data, size_t bytes)
+uint32_t io_bundle_checksum(const void *data, size_t bytes)
 {
     return (uint32_t)crc32_z(crc32_z(0, NULL, 0), data, bytes);
 }
@@ -30,7 +30,7 @@ static void put_manifest(const Bundle *b, const ArchivePart *part, Str *out)
     base_str_put(out, ",\n\"parts\":{");
     for (int i = GRAPH; i < PARTS; i++)
         base_str_fmt(out, "%s\"%s\":[%zu,%u]", i > GRAPH ? "," : "", part[i].name, part[i].bytes,
-                     (unsigned)checksum(part[i].data, part[i].bytes));
+                     (unsigned)io_bundle_checksum(part[i].data, part[i].bytes));
     base_str_put(out, "},\n\"about\":{");
     for (int i = 0; i < b->about.n; i++) {
         if (i) base_str_put(out, ",");
@@ -169,7 +169,8 @@ static int check_parts(const char *path, const Bundle *b, const Check *check, Er
 {
     for (int i = GRAPH; i < PARTS; i++) {
         const ArchivePart *p = &b->archive.parts.at[i];
-        if ((int64_t)p->bytes == check[i].bytes && checksum(p->data, p->bytes) == check[i].sum)
+        if ((int64_t)p->bytes == check[i].bytes &&
+            io_bundle_checksum(p->data, p->bytes) == check[i].sum)
             continue;
         return base_err_set(e, SGL_EFORMAT,
                             "%s: '%s' is not what was written: %zu bytes with "

@@ -25,6 +25,7 @@ typedef struct Bundle {
     Arena arena;
 } Bundle;
 
+uint32_t io_bundle_checksum(const void *data, size_t bytes);   /* CRC-32, as zip has it */
 /* Writes b->kind, graph, state and about; the others may be zero. As io_archive_write. */
 int io_bundle_write(const char *path, const Bundle *b, Err *e);
 /* SGL_EFILE, SGL_EFORMAT, SGL_EUNSUP: a newer format, or no libzip. io_bundle_free in any case. */

@@ -1,6 +1,7 @@
 /* bundle.c: exported graphs for Lua. A file that cannot be read or written is an expected failure:
  * nil, message, code. A damaged one raises.
  */
+#include <stdio.h>
 #include <string.h>
 #include "base/file.h"
 #include "io/bundle.h"
@@ -134,5 +135,18 @@ static int bundle_read(lua_State *L)
     return 1;
 }
 
-const luaL_Reg MODULE_BUNDLE[] = {
-    {"bundle_write", bundle_write}, {"bundle_read", bundle_read}, {NULL, NULL}};
+/* core.checksum(string) -> its CRC-32 as eight digits */
+static int checksum(lua_State *L)
+{
+    size_t n;
+    char digits[9];
+    const char *bytes = luaL_checklstring(L, 1, &n);
+    snprintf(digits, sizeof digits, "%08x", io_bundle_checksum(bytes, n));
+    lua_pushstring(L, digits);
+    return 1;
+}
+
+const luaL_Reg MODULE_BUNDLE[] = {{"bundle_write", bundle_write},
+                                  {"bundle_read", bundle_read},
+                                  {"checksum", checksum},
+                                  {NULL, NULL}};

@@ -77,13 +77,6 @@ static int knob_from_file(lua_State *L)
     return 1;
 }
 
-static void set_string(lua_State *L, const char *key, const char *value)
-{
-    if (!value) return;
-    lua_pushstring(L, value);
-    lua_setfield(L, -2, key);
-}
-
 /* Pushes what is known of a setting as a table. */
 static void push_knob(lua_State *L, Host *h, KnobId id)
 {
@@ -91,12 +84,12 @@ static void push_knob(lua_State *L, Host *h, KnobId id)
         [KNOB_INT] = "integer", [KNOB_CHOICE] = "choice", [KNOB_SET] = "set", [KNOB_PATH] = "path"};
     const KnobInfo *k = &KNOBS[id];
     lua_newtable(L);
-    set_string(L, "name", k->name);
-    set_string(L, "type", TYPES[k->type]);
-    set_string(L, "default", k->def);
-    set_string(L, "values", k->values);
-    set_string(L, "help", k->help);
-    set_string(L, "from", base_knob_from_name((KnobFrom)h->cx->knobs.from[id]));
+    bind_set_text(L, "name", k->name);
+    bind_set_text(L, "type", TYPES[k->type]);
+    bind_set_text(L, "default", k->def);
+    bind_set_text(L, "values", k->values);
+    bind_set_text(L, "help", k->help);
+    bind_set_text(L, "from", base_knob_from_name((KnobFrom)h->cx->knobs.from[id]));
     lua_pushboolean(L, k->key);
     lua_setfield(L, -2, "key");
     if (k->type == KNOB_INT) {
@@ -127,9 +120,9 @@ static int presets(lua_State *L)
     lua_newtable(L);
     for (int i = 0; KNOB_PRESETS[i].name; i++) {
         lua_createtable(L, 0, 3);
-        set_string(L, "preset", KNOB_PRESETS[i].name);
-        set_string(L, "setting", KNOBS[KNOB_PRESETS[i].id].name);
-        set_string(L, "value", KNOB_PRESETS[i].text);
+        bind_set_text(L, "preset", KNOB_PRESETS[i].name);
+        bind_set_text(L, "setting", KNOBS[KNOB_PRESETS[i].id].name);
+        bind_set_text(L, "value", KNOB_PRESETS[i].text);
         lua_rawseti(L, -2, i + 1);
     }
     return 1;

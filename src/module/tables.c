@@ -27,12 +27,6 @@ static const char *const DOMAINS[] = {
     [DOM_INDEX] = "index",       [DOM_RNGSTATE] = "rngstate", NULL,
 };
 
-static void set_string(lua_State *L, const char *key, const char *value)
-{
-    lua_pushstring(L, value ? value : "");
-    lua_setfield(L, -2, key);
-}
-
 /* Classes of dtypes as a list of names. */
 static void push_classes(lua_State *L, int classes)
 {
@@ -56,14 +50,14 @@ static void push_classes(lua_State *L, int classes)
 static void push_op(lua_State *L, const OpInfo *op)
 {
     lua_createtable(L, 0, 11);
-    set_string(L, "name", op->name);
-    set_string(L, "family", FAMILIES[op->family]);
-    set_string(L, "attrs", op->attrs);
-    set_string(L, "domain", DOMAINS[op->domain]);
-    set_string(L, "layout", ir_layout_name(op->layout));
-    set_string(L, "kind", ir_factor_name(op->kind));
-    set_string(L, "onnx", op->onnx);
-    set_string(L, "doc", op->doc);
+    bind_set_text(L, "name", op->name);
+    bind_set_text(L, "family", FAMILIES[op->family]);
+    bind_set_text(L, "attrs", op->attrs);
+    bind_set_text(L, "domain", DOMAINS[op->domain]);
+    bind_set_text(L, "layout", ir_layout_name(op->layout));
+    bind_set_text(L, "kind", ir_factor_name(op->kind));
+    bind_set_text(L, "onnx", op->onnx);
+    bind_set_text(L, "doc", op->doc);
     if (ir_expr_stated((Op)(op - OPS)) > 0) {
         lua_pushnumber(L, ir_expr_stated((Op)(op - OPS)));
         lua_setfield(L, -2, "ulp");
@@ -93,11 +87,11 @@ static int dtypes(lua_State *L)
     for (int t = 0; t < DT_COUNT; t++) {
         const DtypeInfo *info = &DTYPES[t];
         lua_createtable(L, 0, 3);
-        set_string(L, "name", info->name);
-        set_string(L, "class",
-                   info->class == CLASS_BOOL  ? "bool"
-                   : info->class == CLASS_INT ? "int"
-                                              : "float");
+        bind_set_text(L, "name", info->name);
+        bind_set_text(L, "class",
+                      info->class == CLASS_BOOL  ? "bool"
+                      : info->class == CLASS_INT ? "int"
+                                                 : "float");
         lua_pushinteger(L, (lua_Integer)info->bytes);
         lua_setfield(L, -2, "bytes");
         lua_rawseti(L, -2, t + 1);
@@ -111,8 +105,8 @@ static int passes(lua_State *L)
     lua_newtable(L);
     for (const Pass *p = PASSES; p->name; p++) {
         lua_createtable(L, 0, 2);
-        set_string(L, "name", p->name);
-        set_string(L, "doc", p->doc);
+        bind_set_text(L, "name", p->name);
+        bind_set_text(L, "doc", p->doc);
         lua_rawseti(L, -2, p - PASSES + 1);
     }
     return 1;

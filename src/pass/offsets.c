@@ -1,7 +1,7 @@
 /* offsets.c: offsets of buffers in one arena.
  *
  * In:   buffers with bytes and lives.
- * Out:  an offset for each arena buffer, a multiple of PLAN_ALIGN, and the size of the arena.
+ * Out:  an offset for each arena buffer, a multiple of MEM_ALIGN, and the size of the arena.
  * Holds: buffers whose lives meet do not overlap.
  * Large buffers are placed first, each at the lowest gap it fits: close to the bound that the
  * bytes alive at once give, and quadratic only in the number of buffers.

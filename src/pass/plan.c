@@ -34,8 +34,7 @@ Node *pass_root(const Schedule *s, Node *n)
 
 size_t pass_node_bytes(const Schedule *s, const Node *n)
 {
-    size_t bytes = (size_t)pass_count_now(s->sizes, n) * DTYPES[n->dtype].bytes;
-    return (bytes + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN;
+    return base_mem_align((size_t)pass_count_now(s->sizes, n) * DTYPES[n->dtype].bytes);
 }
 
 void pass_plan_sizes(Schedule *s)

@@ -7,11 +7,9 @@
 #define SGL_PASS_PLAN_H
 #include "pass/schedule.h"
 
-enum { PLAN_ALIGN = 128 };
-
 /* The node whose memory n is: n itself, or what an alias group reshapes. */
 Node *pass_root(const Schedule *s, Node *n);
-/* For the sizes at hand; a multiple of PLAN_ALIGN. */
+/* For the sizes at hand; a multiple of MEM_ALIGN. */
 size_t pass_node_bytes(const Schedule *s, const Node *n);
 
 /* fail.c: sets Group.fails; false: no memory. */

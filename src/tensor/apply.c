@@ -74,14 +74,15 @@ static Op check_op(lua_State *L, int arg)
 static int spread_inputs(lua_State *L, Host *h, Op op)
 {
     const char *name = OPS[op].name;
+    int n = 1;
     lua_settop(L, 3);
     if (tensor_at(L, h, 2)) {
         lua_pushvalue(L, 2);
-        return 1;
+    } else {
+        n = bind_check_list(L, 2, name);
+        luaL_checkstack(L, n + LUA_MINSTACK, "too many inputs");
+        for (int i = 1; i <= n; i++) lua_rawgeti(L, 2, i);
     }
-    int n = bind_check_list(L, 2, name);
-    luaL_checkstack(L, n + LUA_MINSTACK, "too many inputs");
-    for (int i = 1; i <= n; i++) lua_rawgeti(L, 2, i);
     if (OPS[op].inputs < 0 ? n >= 1 : n == OPS[op].inputs) return n;
     return bind_raise(L, SGL_EARG, NULL, "%s: %d inputs given", name, n);
 }
@@ -165,7 +166,9 @@ static int realize(lua_State *L)
 static int half(lua_State *L)
 {
     Host *h = bind_of(L);
+    luaL_checktype(L, 1, LUA_TTABLE);
     lua_Integer n = luaL_checkinteger(L, 2);
+    luaL_argcheck(L, n <= LUAI_MAXSTACK, 2, "more values than a call can have");
     bool found = false;
     int dtype = -1;
     for (lua_Integer i = 1; i <= n; i++, lua_settop(L, 2)) {

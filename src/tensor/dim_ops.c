@@ -169,6 +169,8 @@ static int compare(lua_State *L, DimOrder order)
     DimGuard g = {.order = order, .a = tensor_dim_at(L, 1), .b = tensor_dim_at(L, 2)};
     bool whole, turned = g.a == DIM_FAIL;
     if (g.a != DIM_FAIL && g.b != DIM_FAIL) return push_comparison(L, h, g);
+    if (turned && g.b == DIM_FAIL)
+        bind_raise(L, SGL_EARG, NULL, "one side of the comparison must be a symbolic size");
     g.add = number_side(L, turned ? 1 : 2, &whole);
     if (turned) g.a = g.b;
     g.b = 0;

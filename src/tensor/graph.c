@@ -318,7 +318,7 @@ static int graph_of(lua_State *L)
 
 static const luaL_Reg GRAPH_META[] = {
     {"__gc", box_gc},
-    {"__close", box_gc},
+    {"__close", graph_close},
     {"__tostring", graph_tostring},
     {NULL, NULL},
 };

@@ -229,6 +229,19 @@ static int weak(lua_State *L)
     return 1;
 }
 
+/* core.number(t) -> the scalar tensor of a step as a number of it, a float of Lua */
+static int number(lua_State *L)
+{
+    Host *h = bind_of(L);
+    Node *n = ir_cast(tensor_node(L, h, 1, "number"), DT_f64);
+    Tensor *t = tensor_new(L, h);
+    if (!n) bind_throw(L, h);
+    tensor_bind(t, tensor_trace(L, h), n);
+    t->weak = WEAK_FLOAT;
+    t->known = true;
+    return 1;
+}
+
 /* core.number_type(v): math.type, of a number of the step too */
 static int number_type(lua_State *L)
 {
@@ -267,6 +280,7 @@ static int number_within(lua_State *L)
 }
 
 const luaL_Reg TENSOR_NUMBER[] = {
+    {"number", number},
     {"weak", weak},
     {"number_type", number_type},
     {"number_settle", number_settle},

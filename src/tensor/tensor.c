@@ -161,8 +161,15 @@ static int tensor_gc(lua_State *L)
     return 0;
 }
 
+/* The end of a to-be-closed variable; unlike a finalizer it may be called by anyone. */
+static int tensor_leave(lua_State *L)
+{
+    luaL_checkudata(L, 1, "sgl.tensor");
+    return tensor_gc(L);
+}
+
 const luaL_Reg TENSOR_META[] = {
     {"__gc", tensor_gc},
-    {"__close", tensor_gc},
+    {"__close", tensor_leave},
     {NULL, NULL},
 };

@@ -20,6 +20,13 @@ bool watch_is_above(const void *frame, const lua_Debug *ar)
     return c != NULL;
 }
 
+bool watch_is_inside(const Watch *w, const lua_Debug *ar)
+{
+    const CallHead *base = w->base;
+    return watch_is_above(base, ar) && (const void *)ar->i_ci != base &&
+           (const void *)ar->i_ci != base->next;
+}
+
 void watch_stand_ins(Watch *w) { w->stand_ins = true; }
 
 bool watch_block_caught(Watch *w)

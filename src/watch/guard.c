@@ -139,10 +139,30 @@ void watch_guard_skip(lua_State *L, Guards *g, const void *container)
     lua_pop(L, 1);
 }
 
+/* A hash of the keys in their order, which differs where one is another. */
+static lua_Integer order_of_keys(lua_State *L, int t)
+{
+    uint64_t hash = 0;
+    for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
+        Value key = value_at(L, lua_gettop(L) - 1);
+        uint64_t words[] = {(uint64_t)key.type, key.bits};
+        hash = base_hash(hash + 1, words, sizeof words);
+    }
+    return (lua_Integer)hash;
+}
+
 static void push_values(lua_State *L, Host *h, int at)
 {
     const Tensor *t = tensor_at(L, h, at);
     lua_pushinteger(L, t && t->life == TENSOR_ALIVE ? (lua_Integer)t->id : -1);
+}
+
+void watch_guard_order(lua_State *L, Guards *g, int at, bool slow)
+{
+    at = lua_absindex(L, at);
+    lua_pushnil(L);
+    lua_pushinteger(L, order_of_keys(L, at));
+    watch_guard_add(L, g, GUARD_ORDER, at, NULL, slow);
 }
 
 void watch_guard_values(lua_State *L, Guards *g, int at)
@@ -230,6 +250,9 @@ static void push_now(lua_State *L, Host *h, const Guarded *q, int anchor, int co
         return;
     case GUARD_KEYS:
         lua_pushinteger(L, count_keys(L, container));
+        return;
+    case GUARD_ORDER:
+        lua_pushinteger(L, order_of_keys(L, container));
         return;
     case GUARD_VALUES:
         push_values(L, h, container);
@@ -355,6 +378,7 @@ int watch_guards_failing(lua_State *L, int guards, int args)
 /* core.guards_check(guards, arguments) -> nil, or the number of the first guard that fails. */
 static int guards_check(lua_State *L)
 {
+    luaL_checkudata(L, 1, CLASS);
     lua_settop(L, 2);
     int failing = watch_guards_failing(L, 1, 2);
     if (failing) lua_pushinteger(L, failing);
@@ -368,8 +392,8 @@ static const Guarded *guard_at(const Guards *g, int i)
     return i < g->fast.n ? &g->fast.at[i] : &g->slow.at[i - g->fast.n];
 }
 
-static const char *const KIND_NAMES[] = {"field",     "upvalue", "length",
-                                         "metatable", "keys",    "values"};
+static const char *const KIND_NAMES[] = {"field", "upvalue", "length", "metatable",
+                                         "keys",  "order",   "values"};
 
 /* Puts the conditions behind the guards in the list at 3; the anchor is at 2. */
 static void list_conditions(lua_State *L, const Guards *g)

@@ -14,6 +14,7 @@ typedef enum GuardKind {
     GUARD_LENGTH,  /* # of a table without metamethods */
     GUARD_META,    /* metatable */
     GUARD_KEYS,    /* number of keys */
+    GUARD_ORDER,   /* the order in which `next` gives them, by a number */
     GUARD_VALUES,  /* of a tensor: which they are, by a number */
 } GuardKind;
 
@@ -36,6 +37,8 @@ struct Condition {
 };
 
 Guards *watch_guards_new(lua_State *L, Host *h); /* pushes it */
+/* The order of the keys of the table at `at`. */
+void watch_guard_order(lua_State *L, Guards *g, int at, bool slow);
 /* The values of a tensor, which stands at `at`. */
 void watch_guard_values(lua_State *L, Guards *g, int at);
 /* Takes key and value from the top of the stack; `at` is the container. For an upvalue, `id` is

@@ -404,6 +404,8 @@ void watch_on(lua_State *L, Watch *w, Guards *g, bool once)
     watching = w;
     h->lookout = &LOOKOUT;
     bind_interrupt_hold(true);
+    w->collects = lua_gc(L, LUA_GCISRUNNING);
+    if (w->collects) lua_gc(L, LUA_GCSTOP);
     lua_setallocf(L, allocate, w);
     lua_sethook(L, hook, MASK, 1);
 }
@@ -421,6 +423,7 @@ void watch_off(lua_State *L, Watch *w)
     if (w->journal) watch_journal_end(L, w);
     watching = w->outer;
     w->host->lookout = NULL;
+    if (w->collects) lua_gc(L, LUA_GCRESTART);
     lua_setallocf(L, w->alloc, w->alloc_data);
     if (lua_gethook(L) == hook || !lua_gethook(L))
         lua_sethook(L, w->old_hook, w->old_mask, w->old_count);

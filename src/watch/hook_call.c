@@ -168,6 +168,40 @@ static void check_advance(lua_State *L, lua_Debug *ar, const Watch *w, int funct
                           "the iterator of string.gmatch");
 }
 
+/* Is what the call returns left alone? */
+static bool is_statement(lua_State *L)
+{
+    lua_Debug up;
+    if (!lua_getstack(L, 1, &up)) return false;
+    lua_getinfo(L, "S", &up);
+    if (*up.what == 'C') return false;
+    Instruction i = watch_hook_instruction(&up);
+    return vm_op(i) == VM_CALL && vm_c(i) == 1;
+}
+
+/* A collection is none of the step, nor are the finalizers that it calls: until it returns, what is
+ * recorded goes where it goes outside. Its result says what differs from run to run. */
+static void check_collect(lua_State *L, lua_Debug *ar, Watch *w, const char *name)
+{
+    const char *how = luaL_optstring(L, ar->ntransfer ? 1 : lua_gettop(L) + 1, "collect");
+    bool collects = !strcmp(how, "collect") || !strcmp(how, "step");
+    if (!collects || !is_statement(L)) watch_hook_refuse(L, ar, w, BREAK_CALL, name);
+    w->set_aside = tensor_recorder(w->host);
+    tensor_recorder_on(w->host, NULL);
+}
+
+/* debug.getinfo and traceback see who called the step, which differs from call to call: a level
+ * inside is what it is for good, and so is a function. */
+static void check_levels(lua_State *L, lua_Debug *ar, const Watch *w, const char *name)
+{
+    lua_Debug at;
+    bool whole = name && strcmp(name, "debug.getinfo") != 0;
+    if (!whole && lua_type(L, 1) == LUA_TFUNCTION) return;
+    bool inside = !whole && lua_isinteger(L, 1) && lua_tointeger(L, 1) >= 0 &&
+                  lua_getstack(L, (int)lua_tointeger(L, 1), &at) && watch_is_inside(w, &at);
+    if (!inside) watch_hook_refuse(L, ar, w, BREAK_CALL, name);
+}
+
 /* A module that is loaded already is what `require` reads of a table. */
 static bool read_loaded(lua_State *L, Watch *w, const Frame *f)
 {
@@ -218,8 +252,10 @@ static void check_user_call(lua_State *L, lua_Debug *ar, Watch *w, const Frame *
         check_advance(L, ar, w, function);
         return;
     case C_COLLECT:
-        if (lua_type(L, 1) == LUA_TSTRING && !strcmp(lua_tostring(L, 1), "count"))
-            watch_hook_refuse(L, ar, w, BREAK_CALL, name);
+        check_collect(L, ar, w, name);
+        return;
+    case C_LEVELS:
+        check_levels(L, ar, w, name);
         return;
     case C_REQUIRE:
         if (!read_loaded(L, w, f)) watch_hook_refuse(L, ar, w, BREAK_CALL, name);
@@ -265,6 +301,10 @@ void watch_hook_return(lua_State *L, lua_Debug *ar, Watch *w)
 {
     const char *name;
     lua_Debug up;
+    if (w->set_aside) {
+        tensor_recorder_on(w->host, w->set_aside);
+        w->set_aside = NULL;
+    }
     lua_getinfo(L, "r", ar);
     if (!ar->ntransfer || !lua_getlocal(L, ar, ar->ftransfer)) return;
     if (!lua_toboolean(L, -1)) watch_hook_caught(L, ar, w);

@@ -302,7 +302,7 @@ static void guard_entries(lua_State *L, Watch *w, int t, bool slow)
 }
 
 /* How many keys there are, once for each table: with the guards on those that were read, that is
- * which. */
+ * which; and their order, which a table that grew and shrank may give another. */
 void watch_keys(lua_State *L, Watch *w, const Frame *f, int at)
 {
     if (!watch_old(L, w, f, at) || !is_first(w, lua_topointer(L, at), KEYS_COUNTED)) return;
@@ -314,6 +314,7 @@ void watch_keys(lua_State *L, Watch *w, const Frame *f, int at)
     lua_pushnil(L);
     lua_pushinteger(L, n);
     watch_guard_add(L, w->guards, GUARD_KEYS, t, NULL, slow);
+    watch_guard_order(L, w->guards, t, slow);
     lua_settop(L, t - 1);
 }
 

@@ -197,6 +197,7 @@ static int write_back(lua_State *L)
         lua_setupvalue(L, 1, (int)luaL_checkinteger(L, 2));
         return 0;
     }
+    luaL_checktype(L, 1, LUA_TTABLE);
     lua_pushvalue(L, 2);
     lua_rawget(L, 1);
     if (behind && !lua_rawequal(L, 3, -1)) h->version++;

@@ -28,6 +28,7 @@ typedef enum Purity {
     C_THREAD,   /* of the coroutine that runs */
     C_ADVANCE,  /* the iterator of gmatch */
     C_COLLECT,  /* collectgarbage */
+    C_LEVELS,   /* debug.getinfo and traceback */
     C_REQUIRE,
     C_HOOK,
 } Purity;

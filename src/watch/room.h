@@ -63,6 +63,8 @@ struct Watch {
     const void *handler;      /* message handler set outside, by xpcall; NULL: not known */
     const void *unwinding;    /* CallInfo of what raises an error: handlers run above it */
     const void *erring;       /* CallInfo of `error`, whose error is on its way */
+    bool collects;            /* the collector ran before, and runs again at the end */
+    Recorder *set_aside;      /* while collectgarbage runs finalizers, no part of a step */
     bool stand_ins;           /* something in the step stands for what differs from run to run */
     bool doubtful;            /* an error was raised that may be one of the capture alone */
     bool left_block;          /* an error left a function of control flow, which may not run */
@@ -89,6 +91,8 @@ bool watch_hook_constant(lua_State *L, lua_Debug *ar, Watch *w, Frame *f, int i)
 void watch_swap(lua_State *L, const lua_Debug *ar, Watch *w, int at);
 
 /* caught.c */
+/* Is it a frame of the step's own, no coroutine's: above the capture and what calls the step? */
+bool watch_is_inside(const Watch *w, const lua_Debug *ar);
 /* Does the frame of ar stand above that one, or is it that one? */
 bool watch_is_above(const void *frame, const lua_Debug *ar);
 void watch_raising(lua_State *L, Watch *w, int code);

@@ -4,6 +4,7 @@
 -- Out:   the error object: the sentence, the source line with the expression marked, the rewrites;
 --        and its record { code, reason, file, line, stack, component, action, fix, path }.
 -- Holds: the source line is read from the file; where that cannot be, it is left out.
+local api = require "sgl.api"
 local condition = require "sgl.breaks.condition"
 local core = require "sgl.core"
 local guards = require "sgl.compile.guards"
@@ -83,9 +84,24 @@ local function called(tensor)
   return type(tensor) == "string" and tensor or name_of(tensor) or "a tensor from outside"
 end
 
+-- The function of the library that the user called, where one in Lua stands between.
+local function called_function()
+  local level, name = 4, nil
+  while true do
+    local info = debug.getinfo(level, "Sf")
+    if not info or info.source:sub(1, 5) ~= "=sgl/" and info.what ~= "C" then return name end
+    name = api.full_name(info.func) or name
+    level = level + 1
+  end
+end
+
 local function make(facts)
   local text = facts.line and line_of(facts.source, facts.file, facts.line)
   local what, out, expression, column = facts.what, {}, nil, nil
+  local outer = facts.component == "reading" and called_function()
+  if outer and outer:match "[%w_]+$" ~= what:match "^[%w_]+" then
+    what = ("%s, which needs %s"):format(outer, what)
+  end
   if facts.by then
     what = ("%s by %s through %s"):format(what, called(facts.by), called(facts.through))
   end

@@ -182,6 +182,13 @@ local function is_own(entry, walk, e)
   return own and not symbolic and not core.guards_done(entry.guards)
 end
 
+-- An error that points to the caller of the step means the user's line.
+local function placed(e)
+  local file, line = core.position()
+  if type(e) ~= "string" or not file then return e end
+  return (e:gsub("^sgl/[%w_/]+%.lua:%d+: ", function() return ("%s:%d: "):format(file, line) end))
+end
+
 --- Captures; where the step breaks and that is allowed, the entry has the record of it and no
 --- program. Where the step fails, the entry has the error and is not kept.
 function captures.make(self, key, walk, plans, reason)
@@ -189,7 +196,7 @@ function captures.make(self, key, walk, plans, reason)
   local fine, e = pcall(capture, self, entry, walk, plans)
   if fine then return captures.keep(self, key, entry) end
   if self.fullgraph and not captures.in_segments then
-    if not is_own(entry, walk, e) then error(e, 0) end
+    if not is_own(entry, walk, e) then error(placed(e), 0) end
     entry.failed = { e }
     return entry
   end
@@ -273,6 +280,8 @@ function captures.past_limit(self, cause)
     end
     return true
   end
+  local refused = self.dynamic and self.dynamic.refused
+  if refused then lines[#lines + 1] = "the sizes cannot be symbolic: " .. refused end
   raise("SGL_ESTATE", text, "what changed, and how often:\n" .. table.concat(lines, "\n")
     .. "\npass what changes as a tensor or number argument, or raise max_recaptures; "
     .. "with fullgraph = false further calls run as Lua")

@@ -4,8 +4,9 @@
 -- Out:   for each tensor argument its part of the signature and the sizes it has inside the
 --        capture, of which some are symbolic.
 -- Holds: a declared dim is symbolic at every size in its range, 1 too. With dynamic = true a dim is
---        symbolic from its second different size on; dims that changed together share a symbol for
---        as long as they agree. A size of 0 is never symbolic.
+--        symbolic from its second different size on, and where nothing is said after eight; dims
+--        that changed together share a symbol for as long as they agree. A size of 0 is never
+--        symbolic.
 local api = require "sgl.api"
 local core = require "sgl.core"
 
@@ -232,6 +233,50 @@ function dynamic.describe(state, t, name, spec, walk)
   if is_spec(spec) then return declared(t, name, spec) end
   if state.automatic and is_tensor(t) then return found(state, t, name, walk) end
   return api.describe(t)
+end
+
+local MOST_SIZES = 8   -- that get programs of their own where nothing is said of sizes
+
+-- "f32[2, 3]" -> "f32", { 2, 3 }
+local function type_of(part)
+  local dtype, list = (part or ""):match "^(%w+)%[([%d, ]*)%]$"
+  local sizes = {}
+  for size in (list or ""):gmatch "%d+" do sizes[#sizes + 1] = math.tointeger(size) end
+  return dtype, sizes
+end
+
+-- Do the parts of two signatures differ by sizes alone?
+local function differ_by_sizes(last, now)
+  local found = false
+  for i = 1, math.max(#last, #now) do
+    if last[i] ~= now[i] then
+      local dtype, sizes = type_of(last[i])
+      local other, others = type_of(now[i])
+      if not dtype or dtype ~= other or #sizes ~= #others then return false end
+      found = true
+    end
+  end
+  return found
+end
+
+--- A call that no capture serves: where only sizes changed for so often, dims that vary are
+--- symbolic from now on; true the once. Unless the option says otherwise.
+function dynamic.begins(self, walk)
+  if not self.watches_sizes or not self.last_parts then return false end
+  if not differ_by_sizes(self.last_parts, walk.key) then return false end
+  self.sizes = self.sizes + 1
+  if self.sizes < MOST_SIZES then return false end
+  local state = dynamic.new { dynamic = true }
+  for i, part in ipairs(self.last_parts) do
+    local dtype, sizes = type_of(part)
+    local name = self.last_places[i]
+    if dtype then
+      state.seen[("%s %s %d"):format(name, dtype, #sizes)] = { sizes = sizes, group = {},
+                                                                name = name }
+    end
+  end
+  self.dynamic, self.watches_sizes = state, false
+  return true
 end
 
 --- Captures. Where dims that were found cannot be symbolic they are fixed for good, and nil says to

@@ -76,6 +76,7 @@ function path_of(g, from, names, depth)
   if g.kind == "length" then return "#" .. base end
   if g.kind == "metatable" then return "the metatable of " .. base end
   if g.kind == "keys" then return "the number of keys of " .. base end
+  if g.kind == "order" then return "the order of the keys of " .. base end
   if g.kind == "values" then return "the values of " .. base end
   if type(g.key) == "string" and g.key:find "^[%a_][%w_]*$" then
     if base:find "^the metatable of " then return ("%s of %s"):format(g.key, base) end
@@ -127,7 +128,7 @@ function guards.reason(held, number, names)
   local now = core.guards_now(held, number)
   local before, after = value_words(g.value), value_words(now)
   local change = ("changed from %s to %s"):format(before, after)
-  if g.kind == "values" then
+  if g.kind == "values" or g.kind == "order" then
     change = "changed"
   elseif before == after then
     change = "is another " .. (type(now) == "function" and "function" or before:gsub("^an? ", ""))

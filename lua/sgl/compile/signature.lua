@@ -8,6 +8,7 @@
 -- Holds: the walk goes as that of src/capture/signature.c, which tells calls apart without text. A
 --        table that comes twice is one table in the step. The sizes in a shape are part of the
 --        signature, other numbers are run-time inputs.
+local api = require "sgl.api"
 local core = require "sgl.core"
 local dynamic = require "sgl.compile.dynamic"
 local guards = require "sgl.compile.guards"
@@ -60,9 +61,31 @@ function Arguments:leave(plan, name)
   put(self, "}", name)
 end
 
+local ORDER = { number = 1, string = 2, boolean = 3 }
+
+-- Numbers, names, booleans, then objects in the order in which they were first seen.
+function Arguments:keys(v)
+  local keys, rank = {}, {}
+  for key in pairs(v) do
+    local kind = ORDER[type(key)]
+    keys[#keys + 1] = key
+    rank[key] = kind or 4
+  end
+  table.sort(keys, function(a, b)
+    if rank[a] ~= rank[b] then return rank[a] < rank[b] end
+    if rank[a] == 3 then return b and not a end
+    if rank[a] == 4 then return identity(a) < identity(b) end
+    return a < b
+  end)
+  return keys
+end
+
 function Arguments:item(key, name, spec)
-  put(self, ("%q="):format(key), name)
-  return name .. "." .. key, dynamic.below(spec, key)
+  local kind = ORDER[type(key)]
+  put(self, kind == 3 and ("%s="):format(key) or kind and ("%q="):format(key)
+    or ("@%d="):format(identity(key)), name)
+  return ("%s.%s"):format(name, kind and tostring(key) or api.describe(key)),
+    dynamic.below(spec, key)
 end
 
 -- A run-time input.

@@ -22,9 +22,13 @@ function Schedule:graph(step) return self.formula(step) end
 
 api.method(Schedule, "at", {
   doc = "The learning rate after a number of steps.",
-  args = { { "step", "integer", "from 0", within = RATE } },
+  args = { { "step", "integer", "from 0; in a step also a number among its arguments",
+             within = RATE, input = true } },
   returns = "number",
-}, function(self, step) return self.formula(core.tensor(step + 0.0, "f32")):item() end)
+}, function(self, step)
+  local rate = self.formula(core.tensor(step + 0.0, "f32"))
+  return core.capturing() and core.number(rate) or rate:item()
+end)
 
 api.strict(Schedule, "a schedule")
 

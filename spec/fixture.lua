@@ -41,7 +41,7 @@ local function numbered(dict, prefix)
 end
 
 -- The inputs of a row, floats in the dtype.
-local function inputs_of(row, dict, dtype)
+function M.inputs_of(row, dict, dtype)
   local list = numbered(dict, "in." .. row.inputs .. ".")
   for i, t in ipairs(list) do
     if t:is_floating_point() then list[i] = t:to(dtype):realize() end
@@ -79,9 +79,8 @@ end
 
 -- c of the losses: 1, 1.875, 1.5, ... by position.
 local function factors(t)
-  local list = {}
-  for i = 0, t:numel() - 1 do list[i + 1] = 1 + (7 * i % 10) / 8 end
-  return sgl.tensor(list, t.dtype):reshape(table.unpack(t.shape))
+  local at = sgl.arange(t:numel()):reshape(t.shape)
+  return (at * 7 % 10):to(t.dtype) / 8 + 1
 end
 
 -- The sum over all floats of the list that depend on what is differentiated by; nil without one.
@@ -197,17 +196,17 @@ local function same(one, two, dtype)
 end
 
 -- The expression is one that Lua computes from values, which a capture refuses.
-local function only_uncompiled(text)
+function M.only_uncompiled(row)
   for _, word in ipairs { "allclose", ":equal", "tolist", "item", "masked_select", "nonzero",
                           "x[x:gt(0)]", "realize" } do
-    if text:find(word, 1, true) then return true end
+    if row.text:find(word, 1, true) then return true end
   end
-  return not text:find "%f[%w][xyz]%f[%W]"
+  return not row.text:find "%f[%w][xyz]%f[%W]"
 end
 
 -- What of a row differs from PyTorch: sentences that begin with what it is, y1, d1, ...
 local function differences(row, dict, dtype)
-  local inputs, wrong = inputs_of(row, dict, dtype), {}
+  local inputs, wrong = M.inputs_of(row, dict, dtype), {}
   local fn, own, weights = evaluator(row, dict, dtype)
   local got = results(row, dict, inputs, fn, own, weights)
   local prefix = row.number .. "."
@@ -221,7 +220,7 @@ local function differences(row, dict, dtype)
       end
     end
   end
-  if dtype == "f32" and not only_uncompiled(row.text) then
+  if dtype == "f32" and not M.only_uncompiled(row) then
     local again, its, other = evaluator(row, dict, dtype)
     local step = sgl.compile(function() return results(row, dict, inputs, again, its, other) end)
     wrong[#wrong + 1] = same(got, step(), dtype)

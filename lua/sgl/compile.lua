@@ -51,10 +51,21 @@ local function learn(self, entry, outputs, ...)
   core.call_learn(self.calls, entry, entry.guards, entry.program, entry.plain, ...)
 end
 
+-- Calls of a function inside itself, as Lua runs it, from this depth on begin no capture: each
+-- would record all that are deeper, and a recursion without end would never come to its error.
+local DEEP = 2
+
+-- The function itself.
+local function called(self, ...)
+  self.depth = self.depth + 1
+  local _ <close> = self.leave
+  return caller.call(self.fn, ...)
+end
+
 -- The call as Lua runs it: between the values that it reads, operations run as compiled segments.
 local function run_broken(self, entry, ...)
   entry.runs = entry.runs + 1
-  local values = coverage.segmented(self, entry.runs == 1, caller.call, self.fn, ...)
+  local values = coverage.segmented(self, entry.runs == 1, called, self, ...)
   if entry.unsure then
     entry.unsure = nil
     coverage.broke(self, entry.broken)
@@ -78,13 +89,13 @@ end }
 local function run_again(self, ...)
   again = again + 1
   local _ <close> = setmetatable({}, Again)
-  return caller.call(self.fn, ...)
+  return called(self, ...)
 end
 
 -- The call as Lua runs it, whose error ended the capture: the tensors that it assigned before have
 -- their values then. Where it has none, the error is one that only the capture raises.
 local function run_failed(self, entry, ...)
-  caller.call(self.fn, ...)
+  called(self, ...)
   error(entry.failed[1], 0)
 end
 
@@ -96,21 +107,21 @@ local function run_aliased(self, entry, name, ...)
     message = ("%s is a tensor that the step also takes from outside, and updates"):format(name),
     file = file, line = line,
   })
-  local values = coverage.segmented(self, false, caller.call, self.fn, ...)
+  local values = coverage.segmented(self, false, called, self, ...)
   entry.aliased = entry.aliased + 1
   return table.unpack(values, 1, values.n)
 end
 
 -- The call as Lua runs it, past the limit of captures.
 local function run_past(self, ...)
-  local values = coverage.segmented(self, false, caller.call, self.fn, ...)
+  local values = coverage.segmented(self, false, called, self, ...)
   self.uncaptured = self.uncaptured + 1
   note_last(values[1], is_scalar(values[1]))
   return table.unpack(values, 1, values.n)
 end
 
 -- The capture that serves a call, made if there is none, and the walk over the arguments; nil: past
--- the limit.
+-- the limit, or deep in the function itself.
 local function entry_for(self, values)
   local before, cause_before   -- what changed, where that is an input now
   while true do
@@ -123,7 +134,7 @@ local function entry_for(self, values)
     elseif dynamic.begins(self, walk) then
       before, cause_before = reason .. "; sizes that vary are symbolic from here on", cause
     else
-      if captures.past_limit(self, cause) then return nil end
+      if self.depth >= DEEP or captures.past_limit(self, cause) then return nil end
       entry = dynamic.capture(captures.make, self, key, walk, plans, reason)
       if entry and cause then self.changed[cause] = (self.changed[cause] or 0) + 1 end
       self.last_parts, self.last_places = walk.key, walk.places
@@ -145,7 +156,7 @@ local function call_slowly(self, ...)
   if core.capturing() then return self.fn(...) end
   local values, started = table.pack(...), clock()
   local entry, walk = entry_for(self, values)
-  if not entry then return run_past(self, ...) end
+  if not entry then return (self.depth >= DEEP and called or run_past)(self, ...) end
   if entry.failed then return run_failed(self, entry, ...) end
   self.latest = entry
   if entry.broken then return run_broken(self, entry, ...) end
@@ -344,8 +355,9 @@ api.fn(api.root, "compile", {
     uncaptured = 0, past = false, dynamic = dynamic.new(o) or false,
     watches_sizes = o.dynamic == nil and not o.inputs, sizes = 0,
     calls = core.calls(dynamic.packed(o.inputs), not o.fullgraph),
-    latest = false, last_parts = false, last_places = false,
+    latest = false, last_parts = false, last_places = false, depth = 0, leave = false,
   }, Compiled)
+  self.leave = setmetatable({}, { __close = function() self.depth = self.depth - 1 end })
   return coverage.note(self)
 end)
 

@@ -2,6 +2,7 @@
 -- record for each break, the report, and `sgl breaks`.
 
 local sgl = require "sgl"
+local core = require "sgl.core"
 local support = require "spec.support"
 
 local function same(a, b) return a:equal(b) end
@@ -478,5 +479,38 @@ branch would be frozen into the graph.
 ]]
     local out = sgl_of "train.lua"
     assert(out:find(want, 1, true), out)
+  end)
+end)
+
+describe("a compiled function that calls itself", function()
+  it("goes as deep as it must, whole and in segments", function()
+    for _, whole in ipairs { true, false } do
+      local f
+      f = sgl.compile(function(x, n)
+        if n == 0 then return x end
+        return f(x * 2, n - 1) + 1
+      end, { fullgraph = whole })
+      assert.are.same({ 8.0 + 3, 16.0 + 4 }, { f(sgl.ones(1), 3):item(), f(sgl.ones(1), 4):item() })
+    end
+    local g
+    g = sgl.compile(function(x)
+      if x:sum():item() > 100 then return x end
+      return g(x * 2)
+    end, { fullgraph = false })
+    assert.are.same({ 128.0, 192.0 },
+      { g(sgl.ones(1)):item(), g(sgl.tensor { 3.0 }):item() })
+  end)
+
+  it("comes to an error that lies deep", function()
+    for _, whole in ipairs { true, false } do
+      local f, before = nil, core.clock()
+      f = sgl.compile(function(x)
+        if x.shape[1] == 1 then error("deep", 0) end
+        return f(x[{ { 2, -1 } }]) * 2
+      end, { fullgraph = whole })
+      local fine, e = pcall(f, sgl.ones(700))
+      assert.are.same({ false, "deep" }, { fine, e })
+      assert.is_true(core.clock() - before < 5)
+    end
   end)
 end)

@@ -106,7 +106,7 @@ local function trailing(name, x, shape)
   for i = 1, #shape do
     dims[i] = i - 1 - #shape
     if #own < #shape or own[#own - #shape + i] ~= shape[i] then
-      core.raise("SGL_ESHAPE", ("nn.%s: made for [%s] at the end, got %s"):format(name,
+      core.raise("SGL_ESHAPE", ("nn.%s: made for %s at the end, got %s"):format(name,
         api.shape_text(shape), api.describe(x)), "the shape names the trailing dims of x")
     end
   end
@@ -218,8 +218,8 @@ api.fn(F, "scaled_dot_product_attention", {
   returns = "tensor, f32[…, t, e]",
   errors = "shapes that do not fit",
 }, function(q, k, v, o)
-  local t, s = q.shape[#q.shape - 1], k.shape[#k.shape - 1]
-  local scale = o.scale or 1 / math.sqrt(q.shape[#q.shape])
+  local t, s, d = q.shape[#q.shape - 1], k.shape[#k.shape - 1], q.shape[#q.shape]
+  local scale = o.scale or 1 / (core.is_dim(d) and d ^ 0.5 or math.sqrt(d))
   return wide("attention", { q, k, v, o.mask }, 4, function(queries, keys, values, mask)
     local scores = queries:matmul(keys:transpose(-1, -2)) * scale
     if o.causal then

@@ -76,7 +76,7 @@ end
 local function check_state(self, state, shape)
   local wanted = api.shape_text(shape)
   if not core.is_tensor(state) or api.shape_text(state.shape) ~= wanted then
-    core.raise("SGL_ESHAPE", ("nn.%s: the state must be [%s], got %s"):format(self.kind, wanted,
+    core.raise("SGL_ESHAPE", ("nn.%s: the state must be %s, got %s"):format(self.kind, wanted,
       api.describe(state)), "a state is [layers, batch, hidden]; an LSTM takes a list of h and c")
   end
 end

@@ -1756,7 +1756,7 @@ function sgl.Graph:hash() end
 ---@return boolean # true
 function sgl.Graph:verify() end
 
----The graph after the pipeline up to a pass: simplify, fuse, order or plan.
+---The graph after the pipeline up to a pass: live, simplify, fuse, order or plan.
 ---@param name string the last that is run
 ---@return sgl.Graph # Graph
 function sgl.Graph:pass(name) end

@@ -1,9 +1,11 @@
 -- reference.lua: docs/api.md: every public function, by subject.
 --
 -- In:    api.all(); each row knows the file it stands in, which decides its section.
--- Out:   the page as a string.
+-- Out:   the page as a string, with an example at each entry, which is run (calls.lua).
 -- Holds: a row in a file that no section names gets a section of its own at the end, so nothing
 --        is left out.
+local calls = require "api.calls"
+local example_of = require "api.examples_of"
 local words = require "api.words"
 
 local HEAD = [[
@@ -26,6 +28,11 @@ Written by `make docs` from the tables that make and check the functions; do not
 - Misuse raises an error object (docs/errors.md). A file that is missing gives `nil, message, code`.
 - Tensors are lazy: work is done when a value is read. Functions marked *not inside sgl.compile*
   need values that are not known while a step is captured.
+
+Before each example stands this; `-->` is what it gives:
+
+```lua
+%s```
 ]]
 
 local KEYS = [[
@@ -60,6 +67,8 @@ local SECTIONS = {
   { "Control flow, prints and checks in a step", "control.lua", "effect.lua" },
   { "Graphs", "graph.lua", "native.lua:sgl.Graph" },
   { "Saving and loading", "save.lua" },
+  { "Export", "export.lua" },
+  { "Ops of your own", "custom.lua" },
   { "Modules", "nn/module.lua" },
   { "Layers", "nn/layers.lua", "nn/images.lua", "nn/attention.lua", "nn/recurrent.lua" },
   { "Losses", "nn/loss.lua" },
@@ -71,6 +80,7 @@ local SECTIONS = {
     "data/safetensors.lua", "data/iterator.lua" },
   { "Settings and caches", "config.lua", "cache.lua" },
   { "Events", "events.lua" },
+  { "Ranks", "dist/init.lua" },
 }
 
 local function key_of(row)
@@ -151,6 +161,7 @@ local function entry(row, also)
   end
   if row.errors then ends[#ends + 1] = "Errors: " .. row.errors .. "." end
   if #ends > 0 then lines[#lines + 1] = table.concat(ends, " ") .. "\n" end
+  lines[#lines + 1] = example_of(row.full)
   return table.concat(lines, "\n")
 end
 
@@ -186,7 +197,7 @@ end
 --- docs/api.md
 return function(rows)
   local also, list = aliases(rows), sections(rows)
-  local parts, contents = { HEAD }, {}
+  local parts, contents = { (HEAD:gsub("%%s", function() return calls.preamble end)) }, {}
   for _, section in ipairs(list) do
     contents[#contents + 1] = ("- [%s](#%s)"):format(section.title, anchor(section.title))
   end

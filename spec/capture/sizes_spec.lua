@@ -1,6 +1,7 @@
 -- sizes_spec.lua: sizes that change from call to call where nothing is said of them.
 
 local sgl = require "sgl"
+local support = require "spec.support"
 
 describe("sizes that vary, where nothing is said of them,", function()
   local function step(x, y) return (x * 2):sum() + y:mean(), x:reshape(-1) end
@@ -52,4 +53,15 @@ describe("sizes that vary, where nothing is said of them,", function()
     for n = 1, 12 do f(sgl.ones(n), ("a"):rep(n)) end
     assert.are.equal(12, #f:programs())
   end)
+end)
+
+it("a size beyond 2^60 that a step returns is refused: it has no value there", function()
+  local n = sgl.dim "n"
+  local step = sgl.compile(function(x)
+    local k = x.shape[1]
+    return k * k * k * k
+  end, { inputs = { sgl.spec { n } } })
+  assert.are.equal(10000, step(sgl.ones(10)))
+  assert.are.equal(30000 ^ 4 // 1 | 0, step(sgl.ones(30000)))
+  assert.matches("beyond 2%^60", support.error_of(step, sgl.ones(40000)).message)
 end)

@@ -104,6 +104,23 @@ describe("the registry", function()
     end
   end)
 
+  it("has an example for each entry, which `make docs` runs", function()
+    local list = dofile(support.root .. "scripts/api/calls.lua")
+    local missing, known = {}, {}
+    for _, row in ipairs(api.all()) do
+      known[row.full] = true
+      local shared = row.op or row.kind == "module" or row.kind == "alias"
+      if not shared and not list.code[row.full] and not list.pages[row.full] then
+        missing[#missing + 1] = row.full
+      end
+    end
+    for name in pairs(list.code) do
+      if not known[name] then missing[#missing + 1] = name .. " is not there" end
+    end
+    table.sort(missing)
+    assert.are.equal("", table.concat(missing, "\n"))
+  end)
+
   it("says of each function what it does, takes and gives", function()
     local silent = {}
     for _, row in ipairs(api.all()) do

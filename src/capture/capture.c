@@ -347,6 +347,8 @@ static int stand_in(lua_State *L)
 {
     Capture *c = capture_on(bind_of(L));
     lua_settop(L, 2);
+    luaL_checktype(L, 1, LUA_TTABLE);
+    luaL_checktype(L, 2, LUA_TTABLE);
     for (lua_Integer i = 1, n = (lua_Integer)lua_rawlen(L, 1); c && i <= n; i++, lua_settop(L, 2)) {
         lua_rawgeti(L, 1, i);
         lua_getfield(L, 3, "container");
@@ -355,6 +357,7 @@ static int stand_in(lua_State *L)
         bool behind = lua_toboolean(L, -1);
         lua_rawgeti(L, 2, i);
         lua_replace(L, -2);
+        luaL_argcheck(L, lua_istable(L, 4) || lua_isfunction(L, 4), 1, "a place has no container");
         if (lua_toboolean(L, -1)) watch_stand_in_place(L, capture_step(c)->watch, behind);
     }
     return 0;

@@ -534,7 +534,13 @@ static int prog_sizes(lua_State *L)
     if (!values) return bind_throw(L, h);
     for (int i = 1; i <= n; i++) {
         lua_rawgeti(L, 3, i);
-        lua_pushinteger(L, ir_dim_eval(h->cx, tensor_dim_at(L, -1), values));
+        int64_t size = ir_dim_eval(h->cx, tensor_dim_at(L, -1), values);
+        if (size >= DIM_MOST || size <= -DIM_MOST) {
+            base_mem_free(values);
+            return bind_raise(L, SGL_ESHAPE, "compute it outside, of the sizes themselves",
+                              "a size that the step returns is beyond 2^60");
+        }
+        lua_pushinteger(L, size);
         lua_rawseti(L, -3, i);
         lua_pop(L, 1);
     }

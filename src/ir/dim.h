@@ -45,8 +45,10 @@ int64_t ir_dim_least(Ctx *cx, Dim d);
 int ir_dim_plain(const Ctx *cx, Dim d);              /* the declared symbol that d is; -1: none */
 /* Numbers of the declared symbols in d, each once: at most max of them; returns how many. */
 int ir_dim_symbols(const Ctx *cx, Dim d, int *out, int max);
-/* Its value for values of the declared symbols, by symbol number. A difference may be below 0: then
- * it is no size. */
+/* Ranges and values end here: what is larger is no size, and sums of ends do not overflow. */
+#define DIM_MOST (INT64_C(1) << 60)
+/* Its value for values of the declared symbols, by symbol number, cut at DIM_MOST. A difference may
+ * be below 0: then it is no size. */
 int64_t ir_dim_eval(const Ctx *cx, Dim d, const int64_t *value_of_symbol);
 int ir_dim_symbol_count(const Ctx *cx);
 typedef struct DimSymbol {

@@ -20,9 +20,6 @@ typedef struct DimTable {
     int64_t spent, budget;  /* steps; budget 0: DIM_STEPS */
 } DimTable;
 
-/* Ranges end here: what is larger is no size anyway, and sums of ends do not overflow. */
-#define DIM_MOST (INT64_C(1) << 60)
-
 const DimTable *ir_dim_table(const Ctx *cx);       /* an empty one before the first symbol */
 DimExpr ir_dim_expr(const Ctx *cx, Dim d);         /* of a constant too */
 int ir_dim_symbol_find(const Ctx *cx, const char *name, size_t n);   /* -1: none */

@@ -233,6 +233,8 @@ static int weak(lua_State *L)
 static int number(lua_State *L)
 {
     Host *h = bind_of(L);
+    if (!tensor_recording(h))
+        return bind_raise(L, SGL_ESTATE, NULL, "number: only while a step is captured");
     Node *n = ir_cast(tensor_node(L, h, 1, "number"), DT_f64);
     Tensor *t = tensor_new(L, h);
     if (!n) bind_throw(L, h);

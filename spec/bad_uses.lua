@@ -277,7 +277,7 @@ M.raises = {
     { "SGL_EARG", "sgl.ones(2):to('int64')", "unknown dtype 'int64'", "dtypes: bool, u8" },
     { "SGL_EARG", "local f = sgl.compile(function(x) return x end) f(sgl.ones(2)) "
       .. "f:graph():pass 'simplfy'", "unknown pass", "did you mean 'simplify'?",
-      "passes: simplify, fuse, order, plan" },
+      "passes: live, simplify, fuse, order, plan" },
     { "SGL_EARG", "local f = sgl.compile(function(x) return x end) f(sgl.ones(2)) "
       .. "f:graph():count 'reshap'", "unknown op", "did you mean 'reshape'?" },
   },

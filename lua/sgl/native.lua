@@ -53,7 +53,8 @@ api.native("Graph", {}, {
     returns = "string" } },
   { "verify", { doc = "Checks every rule of the verifier.", returns = "true",
     errors = "a rule that does not hold, with its number" } },
-  { "pass", { doc = "The graph after the pipeline up to a pass: simplify, fuse, order or plan.",
+  { "pass", {
+    doc = "The graph after the pipeline up to a pass: live, simplify, fuse, order or plan.",
     args = { { "name", "string", "the last that is run" } }, returns = "Graph",
     errors = "an unknown pass" } },
   { "grad", { doc = "The gradients of an output with respect to inputs, as a graph.",

@@ -251,3 +251,21 @@ describe("equal kernels", function()
     assert.are.equal(5, f:graph():count("scan"))
   end)
 end)
+
+describe("blocks in blocks", function()
+  it("says how deep conds may be nested, and at which line", function()
+    local line = debug.getinfo(1, "l").currentline + 3
+    local function nest(n, p, x)
+      if n == 0 then return x * 2 end
+      return (sgl.cond(p, function() return nest(n - 1, p, x) end, function() return x end))
+    end
+    local function f(p, x) return nest(60, p, x) end
+    assert.are.same({ 2.0 }, sgl.compile(f)(sgl.tensor(true), sgl.ones(1)):tolist())
+    local function deep(p, x) return nest(90, p, x) end
+    local e = error_of(sgl.compile(deep), sgl.tensor(true), sgl.ones(1))
+    assert.is_truthy(tostring(e):find("nested in each other more than 64 deep", 1, true))
+    assert.are.equal(line, e.line)
+    local split = sgl.compile(deep, { fullgraph = false })
+    assert.are.same({ 2.0 }, split(sgl.tensor(true), sgl.ones(1)):tolist())
+  end)
+end)

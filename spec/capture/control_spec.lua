@@ -273,6 +273,26 @@ describe("sgl.cond", function()
     end
   end)
 
+  it("updates what a branch reaches through a module", function()
+    local function make(compile)
+      local student, teacher = sgl.nn.Linear(2, 2), sgl.nn.Linear(2, 2)
+      for _, p in ipairs(student:parameters()) do p:assign(sgl.full(p.shape, 1.0)) end
+      for _, p in ipairs(teacher:parameters()) do p:assign(sgl.full(p.shape, 0.0)) end
+      return compile(function(p)
+        sgl.cond(p, function()
+          local new = student:parameters()
+          for i, old in ipairs(teacher:parameters()) do old:assign(old * 0.5 + new[i] * 0.5) end
+        end, function() end)
+      end), teacher
+    end
+    for _, compile in ipairs { function(g) return g end, sgl.compile } do
+      local step, teacher = make(compile)
+      for _, p in ipairs { true, false, true } do step(bool(p)) end
+      assert.are.same({ { 0.75, 0.75 }, { 0.75, 0.75 } }, teacher.weight:tolist())
+      assert.are.same({ 0.75, 0.75 }, teacher.bias:tolist())
+    end
+  end)
+
   it("says that a tensor of a branch belongs there", function()
     local kept
     local e = error_of(sgl.compile(function(p, x)

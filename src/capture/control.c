@@ -45,10 +45,26 @@ static int block_call(lua_State *L)
     return 0;
 }
 
+/* Each block in a block takes some of the C stack that Lua allows, 200 calls in all. */
+enum { MOST_NESTED = 64 };
+
+static void check_depth(lua_State *L, const Capture *outer)
+{
+    int depth = 0;
+    for (const Capture *c = outer; c; c = c->outer) depth++;
+    if (depth > MOST_NESTED)
+        bind_raise(
+            L, SGL_EUNSUP, "sgl.scan or sgl.loop repeats a function without nesting it",
+            "functions given to sgl.cond, scan or loop are nested in each other more than %d "
+            "deep",
+            MOST_NESTED);
+}
+
 /* Pushes (block, its states): a new block inside the capture that is on; `draw` is the number of
  * its control node. */
 static Capture *block_new(lua_State *L, Host *h, bool repeats, int draw)
 {
+    check_depth(L, capture_on(h));
     Capture *c = capture_new(L, h);
     c->outer = capture_on(h);
     c->recorder.outer = &c->outer->recorder;
@@ -63,6 +79,7 @@ static Capture *block_new(lua_State *L, Host *h, bool repeats, int draw)
 static bool is_final(lua_State *L, const Capture *step, int status, bool doubtful)
 {
     if (status != LUA_ERRRUN || step->broken || doubtful) return true;
+    if (lua_type(L, -1) == LUA_TSTRING) return strstr(lua_tostring(L, -1), "stack overflow");
     if (!lua_istable(L, -1)) return false;
     lua_getfield(L, -1, "code");
     const char *code = lua_tostring(L, -1);

@@ -36,7 +36,7 @@ static Node *simplified(Rebuild *rb, const Node *n, Node **in)
         Node *made = ir_rebuild_same(rb, n, in);
         return made && n->op != OP_input ? simplest(made, fired) : made;
     }
-    int trimmed = pass_dead_control(n, rb->nodes, rb->to, in, rb->made);
+    int trimmed = ir_dead_control(n, rb->nodes, rb->to, in, rb->made);
     *fired += trimmed > 0;
     return trimmed < 0 ? NULL : rb->made[n->id];
 }

@@ -8,8 +8,7 @@
  * Holds: the condition of a loop stays; a control node keeps at least one input.
  */
 #include "ir/build.h"
-#include "ir/rebuild.h"
-#include "pass/simplify.h"
+#include "ir/live.h"
 
 enum { GONE = -1 };
 
@@ -264,7 +263,7 @@ static int trim(Reduction *t, const uint8_t *live, Node *const *in, Node **made)
     return unchanged(t, &left) ? copy_results(t, in, made) : replace(t, &left, made);
 }
 
-int pass_dead_control(const Node *n, const uint8_t *live, Graph *to, Node *const *in, Node **made)
+int ir_dead_control(const Node *n, const uint8_t *live, Graph *to, Node *const *in, Node **made)
 {
     int first = n->op == OP_cond;
     Reduction t = {.n = n, .c = ir_control(n), .to = to, .in = in + first, .nin = n->nin - first};

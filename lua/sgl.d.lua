@@ -30,6 +30,7 @@ local sgl = { Tensor = Tensor }
 ---@field debug integer prints one stage more with each step: 1 times, 2 captured graph, 3 simplified, 4 fused, 5 plan, 6 kernels, 7 every step
 ---@field exact integer blocks of the sums that ranks share: the same bits on 1 rank and on as many as there are blocks, a power of 2; 0: off
 ---@field exact_over "data"|"all" which sums get blocks in exact mode: those over samples and norms, or all
+---@field plan string how ranks share steps: ddp, fsdp, or axes with sizes, data=2,fsdp=2; empty: ddp
 ---@field verify integer check the graph after every pass
 ---@field fuse integer group nodes into kernels; 0: one kernel for each node
 ---@field cache_size_limit integer bytes of programs kept in memory, and as many on disk; the least recently used go first
@@ -1621,7 +1622,7 @@ function sgl.Graph:picture(path) end
 ---@class sgl.save.Options
 ---@field metadata? table strings by name, kept in the file
 
----Writes tensors by name to a file, in the format that its ending names, else safetensors.
+---Writes tensors by name to a file, in the format that its ending names, else safetensors. On several ranks all call it, and rank 0 writes.
 ---@param state table a state dict, a module, or tables of them
 ---@param path string of the file; it is replaced as a whole
 ---@param o? sgl.save.Options
@@ -2887,9 +2888,15 @@ sgl.dist = {}
 ---@field shards? integer blocks, a power of 2; 0 turns it off (default 8)
 ---@field over? string data: sums over samples, norms; all: all float sums (default "data")
 
----Exact mode: sums that ranks share are cut into `shards` blocks with a fixed order, so that steps have the same bits on 1, 2, 4 … `shards` ranks. Say it before the first step; --exact 8 on the command line is the same.
+---Exact mode: sums that ranks share are cut into `shards` blocks with a fixed order, so that steps have the same bits on 1, 2, 4 … `shards` ranks. --exact 8 on the command line is the same.
 ---@param o? sgl.dist.exact.Options
 function sgl.dist.exact(o) end
+
+---Ranks of an axis `model` (--plan data=2,model=2) share the weights of layers. A key names layers as named_modules does, * standing for a part between dots; the value is 'column' (a linear layer's results are shared), 'row' (its inputs) or 'vocabulary' (rows of a table). All else follows: activations, gradients, the optimizer. What the step means stays as it is. Say it before the first step.
+---@param model sgl.nn.Module whose layers they are
+---@param plan table { ['blocks.*.up'] = 'column', ['blocks.*.down'] = 'row' }
+---@return self # the module
+function sgl.dist.tensor_parallel(model, plan) end
 
 sgl.nn.relu = sgl.nn.functional.relu
 sgl.nn.tanh = sgl.nn.functional.tanh

@@ -59,7 +59,11 @@ function MODELS.gpt()
     local x = self.block(self.token(ids) + self.position.weight)
     return self.norm(x):matmul(self.token.weight:transpose(1, 2)):flatten(1, 2)
   end
-  return GPT(), { clip_norm = 1, adam = true }, function()
+  local model = sgl.dist.tensor_parallel(GPT(), {
+    ["*.attention.q"] = "column", ["*.attention.k"] = "column", ["*.attention.v"] = "column",
+    ["*.attention.out"] = "row", ["block.up"] = "column", ["block.down"] = "row",
+  })
+  return model, { clip_norm = 1, adam = true }, function()
     local ids = (sgl.rand(rows, length + 1) * vocabulary):to "i32"
     return ids[{ {}, { 1, length } }], ids[{ {}, { 2, length + 1 } }]:flatten()
   end

@@ -18,7 +18,8 @@ local FILES = { "sgl.yaml", "sgl.config.lua" }
 -- What a setting of each type may be given as in Lua.
 local FITS = {
   integer = { number = true, boolean = true, string = true }, choice = { string = true },
-  path = { string = true, number = true }, set = { string = true, table = true },
+  path = { string = true, number = true }, text = { string = true },
+  set = { string = true, table = true },
 }
 
 -- Lists name the members of a set; { disk = false } takes them out, { disk = true } names them.

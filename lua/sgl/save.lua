@@ -62,8 +62,19 @@ local function add(list, name, value, path, seen, above)
   return list
 end
 
+-- Rank 0 writes. The others take part in putting together what ranks share, and wait until the file
+-- is there.
+local function write(list, metadata, path)
+  local rank, written, message, code = core.job(), true, nil, nil
+  if rank == 0 then written, message, code = core.save(list, metadata, path) end
+  for i = 1, rank > 0 and #list or 0 do list[i][2]:bytes() end
+  if core.together(written) then return true end
+  return nil, message or path .. ": rank 0 could not write it", code or "SGL_EFILE"
+end
+
 api.fn(api.root, "save", {
-  doc = "Writes tensors by name to a file, in the format that its ending names, else safetensors.",
+  doc = "Writes tensors by name to a file, in the format that its ending names, else safetensors. "
+    .. "On several ranks all call it, and rank 0 writes.",
   args = { { "state", "table", "a state dict, a module, or tables of them" },
            { "path", "string", "of the file; it is replaced as a whole" } },
   opts = { { "metadata", "table", nil, "strings by name, kept in the file" } },
@@ -72,7 +83,7 @@ api.fn(api.root, "save", {
     .. "table that contains itself",
 }, function(state, path, o)
   local list = add({}, "", state, path, {}, {})
-  return core.save(list, o.metadata or {}, path)
+  return write(list, o.metadata or {}, path)
 end)
 
 -- Reading such a name says why there is no tensor.

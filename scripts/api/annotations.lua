@@ -42,7 +42,7 @@ local EXTRA = {
     .. "---@operator len: integer\n",
 }
 
-local KNOB_TYPES = { integer = "integer", path = "string", set = "string|table" }
+local KNOB_TYPES = { integer = "integer", path = "string", text = "string", set = "string|table" }
 
 local TYPES = { tensor = "sgl.Tensor", module = "sgl.nn.Module", ["function"] = "function" }
 

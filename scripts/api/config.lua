@@ -72,6 +72,7 @@ local RANGES = {
   choice = function(knob) return (knob.values:gsub("%S+", "`%0`"):gsub(" ", ", ")) end,
   set = function(knob) return "a set of " .. knob.values:gsub("%S+", "`%0`"):gsub(" ", ", ") end,
   path = function() return "a path" end,
+  text = function() return "a text" end,
 }
 
 local function preset_rows()

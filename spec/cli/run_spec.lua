@@ -21,8 +21,9 @@ local function train(ranks, settings, model, rows)
 end
 
 describe("exact mode", function()
-  local function same_bits(model, rows, settings, ranks)
-    local alone = output(("%s %s %s %d 3"):format(settings, MODELS, model, rows))
+  -- On one rank with other settings where these name a mesh.
+  local function same_bits(model, rows, settings, ranks, single)
+    local alone = output(("%s %s %s %d 3"):format(single or settings, MODELS, model, rows))
     for _, n in ipairs(ranks) do
       assert.are.equal(alone, train(n, settings, model, rows), ("%d ranks"):format(n))
     end
@@ -54,6 +55,32 @@ describe("exact mode", function()
     local alone = last(output("--exact 8 " .. digits))
     assert.truthy(alone:find("test accuracy", 1, true))
     assert.are.equal(alone, last(output("run -n 4 --exact 8 " .. digits)))
+    assert.are.equal(alone, last(output("run -n 4 --exact 8 --plan fsdp " .. digits)))
+  end)
+
+  it("gives them with state that the ranks share", function()
+    same_bits("full", 10, "--exact 8 --plan fsdp", { 4 })
+    same_bits("gpt", 10, "--exact 8 --plan data=2,fsdp=2", { 4 }, "--exact 8")
+  end)
+
+  it("gives them with weights that the ranks share", function()
+    same_bits("gpt", 10, "--exact 8 --plan data=2,model=2", { 4 }, "--exact 8")
+    same_bits("gpt", 5, "--exact 8 --exact-over all --plan model=4", { 4 },
+      "--exact 8 --exact-over all")                          -- two heads: two ranks have none
+  end)
+
+  it("gives them with weights that the ranks share, in any mesh #slow", function()
+    for plan, ranks in pairs { ["model=2"] = 2, ["model=2,fsdp=2"] = 4, ["model=2,data=4"] = 8 } do
+      same_bits("gpt", 10, "--exact 8 --plan " .. plan, { ranks }, "--exact 8")
+    end
+  end)
+
+  it("gives them with state that the ranks share, in any mesh #slow", function()
+    for _, model in ipairs { "mlp", "full", "cnn", "gpt", "rnn" } do
+      for plan, ranks in pairs { fsdp = 2, ["fsdp=4,data=2"] = 8, ["data=4,fsdp=2"] = 8 } do
+        same_bits(model, 10, "--exact 8 --plan " .. plan, { ranks }, "--exact 8")
+      end
+    end
   end)
 
   it("can be asked for by the script, and is off by default", function()
@@ -66,6 +93,26 @@ describe("exact mode", function()
     ]]
     assert.are.equal("true\n", (support.script(text, "yes")))
     assert.are.equal("false\n", (support.script(text)))
+  end)
+
+  it("is followed by steps that were captured before", function()
+    local sgl = require "sgl"
+    local f = sgl.compile(function(x) return (x * x):sum() end)
+    local x = sgl.ones(8, 3)
+    local function blocks()
+      assert.are.equal(24, f(x):item())
+      return f:graph "part":text():match "blocks=(%d+)"
+    end
+    assert.is_nil(blocks())
+    for _, shards in ipairs { 4, 8 } do
+      sgl.dist.exact { shards = shards }
+      finally(function() sgl.dist.exact { shards = 0 } end)
+      assert.are.equal(tostring(shards), blocks())
+      assert.is_nil(f:graph():text():find "blocks")
+    end
+    sgl.dist.exact { shards = 0 }
+    assert.is_nil(blocks())
+    assert.are.equal(1, #f:programs())
   end)
 
   it("refuses numbers of ranks that are no whole subtrees", function()
@@ -121,6 +168,158 @@ describe("several ranks", function()
     assert.truthy(log:find("here\t2", 1, true), log)
     support.remove(folder)
   end)
+end)
+
+describe("state that ranks share", function()
+  local TRAIN = [[
+    local sgl = require "sgl"
+    local nn, optim = sgl.nn, sgl.optim
+    sgl.seed(1)
+    local model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 4))
+    local opt = optim.AdamW(model:parameters(), { lr = 1e-3 })
+    local step = sgl.compile(function(x, y)
+      local loss = ((model(x) - y) ^ 2):mean()
+      opt:minimize(loss)
+      return loss
+    end)
+    step(sgl.randn(6, 8), sgl.randn(6, 4))
+  ]]
+
+  local function run_text(text, words)
+    local folder = support.folder()
+    support.write(folder .. "s.lua", TRAIN .. text)
+    local out, status = support.run(("%s %s %ss.lua %s"):format(support.binary, words, folder,
+      folder))
+    support.remove(folder)
+    assert.are.equal(0, status, out)
+    return out
+  end
+
+  it("is a part on each, of parameters and of the optimizer's", function()
+    local out = run_text([[
+      for name, dims in step:graph "part":text():gmatch 'state "([^"]+)" f32(%b[])' do
+        print(name, dims)
+      end
+    ]], "run -n 4 --plan fsdp")
+    for name, dims in pairs {
+      ["1.weight"] = "[16, 8]", ["1.bias"] = "[16]", ["3.weight"] = "[4, 16]",
+      ["opt.m.1.weight"] = "[16, 8]", ["opt.v.3.bias"] = "[1]",
+    } do
+      assert.truthy(out:find(name .. "\t" .. dims, 1, true), name .. "\n" .. out)
+    end
+  end)
+
+  it("is not in memory as a whole", function()
+    local text = [[
+      local w = sgl.zeros(1000, 1000):realize()
+      local add = sgl.compile(function(x) w:assign(w + 1) return x end)
+      add(sgl.ones(3))
+      collectgarbage() collectgarbage()
+      print(sgl.memory().live // 1000000)
+    ]]
+    local whole = tonumber(run_text(text, "run -n 4"))
+    local part = tonumber(run_text(text, "run -n 4 --plan fsdp"))
+    assert.is_true(whole - part >= 2, whole .. " MB, " .. part .. " MB")  -- 3 MB of 4, and rounding
+  end)
+
+  it("is whole to all who read or write it", function()
+    local text = [[
+      local before = model[1].weight:tolist()
+      model[1].weight:assign(model[1].weight * 2)
+      local after = model[1].weight:tolist()
+      print(#before, #before[1], after[64][8] == 2 * before[64][8])
+      print(("%a"):format(step(sgl.randn(6, 8), sgl.randn(6, 4)):item()))
+      print(("%a"):format(model[3].weight:sum():item()))
+    ]]
+    local alone = run_text(text, "--exact 4")
+    assert.truthy(alone:find("^64\t8\ttrue\n"), alone)
+    assert.are.equal(alone, run_text(text, "run -n 4 --exact 4 --plan fsdp"))
+  end)
+
+  it("is saved by rank 0, with the bytes of one rank", function()
+    local text = [[
+      assert(sgl.save(step, arg[1] .. "state.safetensors"))
+      local state = sgl.load(arg[1] .. "state.safetensors")
+      step:load_state_dict(state)
+      print(select(2, sgl.save(step, "/no/such/folder")))
+      local hash = 0
+      for c in io.open(arg[1] .. "state.safetensors", "rb"):read "a":gmatch "." do
+        hash = hash * 31 + c:byte()
+      end
+      print(hash)
+    ]]
+    local alone = run_text(text, "--exact 4")
+    assert.truthy(alone:find("/no/such/folder", 1, true), alone)
+    assert.are.equal(alone, run_text(text, "run -n 4 --exact 4 --plan fsdp"))
+  end)
+end)
+
+describe("weights that ranks share", function()
+  local LAYERS = [[
+    local sgl = require "sgl"
+    local nn, optim = sgl.nn, sgl.optim
+    sgl.seed(1)
+    local model = nn.Sequential(nn.Linear(8, 64), nn.GELU(), nn.Linear(64, 8))
+    sgl.dist.tensor_parallel(model, { ["1"] = "column", ["3"] = "row" })
+    local opt = optim.AdamW(model:parameters(), { lr = 1e-3 })
+    local step = sgl.compile(function(x, y)
+      local loss = ((model(x) - y) ^ 2):mean()
+      opt:minimize(loss)
+      return loss
+    end)
+    for _ = 1, 3 do
+      print(step(sgl.randn(6, 8), sgl.randn(6, 8)):item())
+    end
+  ]]
+
+  it("are parts, with one sum a layer and no change of what the step means", function()
+    local folder = support.folder()
+    support.write(folder .. "s.lua", LAYERS .. [[
+      local text = step:graph "part":text()
+      for name, dims in text:gmatch 'state "([^"]+)" f32(%b[])' do print(name, dims) end
+      print(select(2, text:gsub("all_reduce%(", "")), text:find "all_gather")
+    ]])
+    local alone = support.run(support.binary .. " " .. folder .. "s.lua")
+    local out = run(2, "--plan model=2 " .. folder .. "s.lua")
+    support.remove(folder)
+    local function losses(text)
+      local list = {}
+      for line in text:gmatch "[^\n]+" do list[#list + 1] = tonumber(line) end
+      return list
+    end
+    assert.are.equal(3, #losses(alone))
+    support.close(losses(out), losses(alone), 1e-6, 0, "losses")
+    for name, dims in pairs {
+      ["1.weight"] = "[32, 8]", ["1.bias"] = "[32]", ["3.weight"] = "[8, 32]", ["3.bias"] = "[8]",
+      ["opt.m.1.weight"] = "[32, 8]", ["opt.v.3.weight"] = "[8, 32]",
+    } do
+      assert.truthy(out:find(name .. "\t" .. dims, 1, true), name .. "\n" .. out)
+    end
+    assert.truthy(out:find("\n1\tnil\n$"), out)              -- behind the row layer
+  end)
+
+  it("are named by layers that there are", function()
+    local sgl = require "sgl"
+    local model = sgl.nn.Sequential(sgl.nn.Linear(2, 3), sgl.nn.ReLU())
+    for kind, message in pairs {
+      row = "'3' names no layer with weights",
+      col = "'3' must be column, row or vocabulary, got col",
+    } do
+      local _, e = pcall(sgl.dist.tensor_parallel, model, { ["3"] = kind })
+      assert.truthy(tostring(e):find("dist.tensor_parallel: " .. message, 1, true), tostring(e))
+    end
+  end)
+end)
+
+it("says what is wrong with a plan", function()
+  for plan, message in pairs {
+    ["fdsp"] = "unknown axis (data, fsdp, model)", ["data=2"] = "the mesh has 2 ranks, the job 4",
+    ["data=2,data=2"] = "an axis comes twice", ["data=,fsdp=4"] = "a size is missing",
+    ["data=0,fsdp=4"] = "an axis has 1 to 64 ranks",
+  } do
+    local out = run(4, ("--plan %s %s mlp 4 1"):format(plan, MODELS))
+    assert.truthy(out:find(message, 1, true), out)
+  end
 end)
 
 -- Scripts call the collective `sum` on what they like.
@@ -223,6 +422,38 @@ describe("when a rank fails", function()
     assert.truthy(out:find("the ranks take different steps: in exchange 1 rank ", 1, true), out)
     assert.truthy(out:find("all_reduce f32[3]", 1, true), out)
     assert.truthy(out:find("all_reduce f32[4]", 1, true), out)
+  end)
+
+  it("by values that depend on the rank, the step does not run, and says which", function()
+    local out, status = script(2, [[
+      local f = sgl.compile(function(x) return (x * x):sum() end)
+      f(sgl.ones(4) * math.random())                        -- the same on all ranks
+      f(sgl.ones(5) * rank)
+    ]])
+    assert.are.equal(1, status)
+    assert.truthy(out:find("s.lua:10: ", 1, true), out)
+    assert.truthy(out:find("argument 'x' of the step is not the same on all ranks", 1, true), out)
+  end)
+
+  it("by taking a step of another graph, though the exchanges are equal", function()
+    local out, status = script(2, [[
+      local f = sgl.compile(function(x) return (x * (rank + 1)):sum() end)
+      f(sgl.ones(4))
+    ]])
+    assert.are.equal(1, status)
+    assert.truthy(out:find("the ranks take different steps", 1, true), out)
+    assert.truthy(out:find("all_reduce f32%[%] of step %x+"), out)
+  end)
+
+  it("in a part that it alone has, no rank goes on, whoever catches the error", function()
+    local out, status = script(2, [[
+      local table = sgl.arange(10)
+      local f = sgl.compile(function(i) return core.apply("gather", { table, i }, { dim = 1 }) end)
+      pcall(f, sgl.tensor({ 1, 2, 3, 12 }, { dtype = "i32" }))
+      f(sgl.tensor({ 1, 2, 3, 4 }, { dtype = "i32" }))
+    ]])
+    assert.are.equal(1, status)
+    assert.truthy(out:find("rank 1: gather: index 12 is outside [0, 10)", 1, true), out)
   end)
 
   it("by not coming, the others wait so long and no longer", function()

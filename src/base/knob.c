@@ -174,7 +174,7 @@ static int set_set(Knobs *k, KnobId id, const char *shown, const char *text, Err
     return SGL_OK;
 }
 
-/* All texts are paths. A shell puts the home folder for ~ only where a word begins with it, and
+/* A shell puts the home folder for ~ only where a word begins with it, and
  * files and programs have no shell. *home is "" where the path does not begin so. */
 static int find_home(const char *shown, const char *text, const char **home, Err *e)
 {
@@ -189,13 +189,11 @@ static int find_home(const char *shown, const char *text, const char **home, Err
                         text);
 }
 
-/* Keeps a copy with ~/ put in full. Every set counts as a change (Knobs.value), since texts are
- * not compared. */
-static int set_path(Knobs *k, KnobId id, const char *shown, const char *text, Err *e)
+/* Keeps a copy of two texts, one behind the other. Every set counts as a change (Knobs.value),
+ * since texts are not compared. */
+static int keep_text(Knobs *k, KnobId id, const char *shown, const char *home, const char *rest,
+                     Err *e)
 {
-    const char *home;
-    if (find_home(shown, text, &home, e) < 0) return e->code;
-    const char *rest = *home ? text + 1 : text;
     size_t before = strlen(home), after = strlen(rest), n = before + after;
     char *copy = n ? base_mem_alloc(n + 1) : NULL;
     if (n && !copy) return base_err_set(e, SGL_ENOMEM, "%s: out of memory for a text", shown);
@@ -207,6 +205,19 @@ static int set_path(Knobs *k, KnobId id, const char *shown, const char *text, Er
     k->text[id] = copy;
     k->value[id]++;
     return SGL_OK;
+}
+
+/* ~/ is put in full. */
+static int set_path(Knobs *k, KnobId id, const char *shown, const char *text, Err *e)
+{
+    const char *home;
+    if (find_home(shown, text, &home, e) < 0) return e->code;
+    return keep_text(k, id, shown, home, *home ? text + 1 : text, e);
+}
+
+static int set_text(Knobs *k, KnobId id, const char *shown, const char *text, Err *e)
+{
+    return keep_text(k, id, shown, "", text, e);
 }
 
 static void put_int(const Knobs *k, KnobId id, Str *out)
@@ -236,7 +247,7 @@ static void put_set(const Knobs *k, KnobId id, Str *out)
         }
 }
 
-static void put_path(const Knobs *k, KnobId id, Str *out)
+static void put_text(const Knobs *k, KnobId id, Str *out)
 {
     base_str_put(out, k->text[id] ? k->text[id] : "");
 }
@@ -245,10 +256,9 @@ static const struct {
     Setter set;
     void (*put)(const Knobs *k, KnobId id, Str *out);
 } TYPES[] = {
-    [KNOB_INT] = {set_int, put_int},
-    [KNOB_CHOICE] = {set_choice, put_choice},
-    [KNOB_SET] = {set_set, put_set},
-    [KNOB_PATH] = {set_path, put_path},
+    [KNOB_INT] = {set_int, put_int},    [KNOB_CHOICE] = {set_choice, put_choice},
+    [KNOB_SET] = {set_set, put_set},    [KNOB_PATH] = {set_path, put_text},
+    [KNOB_TEXT] = {set_text, put_text},
 };
 
 void base_knob_text(const Knobs *k, KnobId id, Str *out) { TYPES[KNOBS[id].type].put(k, id, out); }

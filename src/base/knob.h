@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-typedef enum KnobType { KNOB_INT, KNOB_CHOICE, KNOB_SET, KNOB_PATH } KnobType;
+typedef enum KnobType { KNOB_INT, KNOB_CHOICE, KNOB_SET, KNOB_PATH, KNOB_TEXT } KnobType;
 typedef enum KnobId {
 #define KNOB(name, type, def, lo, hi, values, key, effect, help) KNOB_##name,
 #include "base/knob.def"
@@ -63,8 +63,8 @@ const char *base_knob_from_name(KnobFrom from);            /* "file", "environme
 
 typedef struct Knobs {
     int64_t value[KNOB_COUNT];     /* of a CHOICE its index, of a SET a bit a member, of a PATH
-                                      how often it was set */
-    char *text[KNOB_COUNT];        /* of a PATH; owned; NULL: empty */
+                                      or TEXT how often it was set */
+    char *text[KNOB_COUNT];        /* of a PATH or TEXT; owned; NULL: empty */
     uint8_t from[KNOB_COUNT];      /* KnobFrom */
 } Knobs;
 

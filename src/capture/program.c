@@ -16,14 +16,14 @@
 #include "tensor/graph.h"
 #include "tensor/number.h"
 #include "tensor/grad_flow.h"
-#include "shard/shard.h"
+#include "capture/ranks.h"
 
 typedef struct Prog {
     Owned owned;
     Cache *cache;      /* borrowed */
     CacheEntry *entry; /* NULL: closed, or symbolic sizes */
     Dynamic *dynamic;  /* with symbolic sizes; neither: closed */
-    Graph *whole;      /* what was captured, where the entry has one rank's part of it; else NULL */
+    Part part;         /* static: what ranks make of it */
     Program *program;  /* of the entry, or of the sizes that ran last; NULL: none did. The cache may
                           have freed it since prog_ready */
     int nargs, nin, nout;
@@ -64,7 +64,7 @@ static void prog_end(Owned *o)
     release(p->out, p->nout);
     if (p->dynamic) capture_dynamic_free(p->dynamic, p->dropped);
     if (p->entry) exec_cache_release(p->cache, p->entry, p->dropped);
-    if (p->whole) ir_graph_free(p->whole);
+    capture_part_free(&p->part);
     base_mem_free(p->state);
     base_mem_free(p->assigned);
     base_mem_free(p->updated);
@@ -107,8 +107,58 @@ static void check_idle(lua_State *L, const Prog *p, const char *doing)
                doing);
 }
 
+static Graph *graph_itself(const CacheRecipe *r)
+{
+    Graph **at = r->arg, *g = *at;
+    *at = NULL;
+    return g;
+}
+
+/* Takes g. */
+static CacheEntry *entry_of(Host *h, Graph *g)
+{
+    Str text = {0};
+    int plain = tensor_cache_text(g, &text);
+    CacheRecipe r = {.text = &text, .plain = (size_t)plain, .graph = graph_itself, .arg = &g};
+    CacheEntry *e = plain < 0 ? NULL : tensor_cache_captured(h, &r);
+    base_str_free(&text);
+    ir_graph_free(g);
+    return e;
+}
+
+/* This rank's part of the step, or the step itself. Takes g. */
+static Graph *make_part(Prog *p, Graph *g)
+{
+    uint8_t *shared = base_mem_zero((size_t)p->nin + 1, 1);
+    if (!shared) {
+        base_no_memory(g->cx, "a program");
+        ir_graph_free(g);
+        return NULL;
+    }
+    for (int i = p->nargs; i < p->nin; i++)
+        if (p->state[i]) shared[i] = p->state[i]->shared;
+    g = capture_part_make(&p->part, g, shared);
+    base_mem_free(shared);
+    return g;
+}
+
+/* Settings that change what ranks make of the step have changed: it is made again. */
+static void follow_settings(lua_State *L, Host *h, Prog *p)
+{
+    const Graph *whole = p->part.whole ? p->part.whole : exec_cache_graph(p->entry);
+    base_err_clear(&h->cx->err);
+    Graph *g = tensor_copy_whole(whole);
+    if (g) g = make_part(p, g);
+    CacheEntry *e = g ? entry_of(h, g) : NULL;
+    if (!e) p->part.age = 0;
+    if (!e) bind_throw(L, h);
+    exec_cache_release(p->cache, p->entry, false);
+    p->entry = e;
+}
+
 static void prog_ready(lua_State *L, Host *h, Prog *p)
 {
+    if (p->entry && !capture_part_holds(h->cx, &p->part)) follow_settings(L, h, p);
     CacheEntry *e = p->dynamic ? capture_dynamic_latest(p->dynamic) : p->entry;
     p->program =
         e ? tensor_cache_ready(L, h, e, p->dynamic ? capture_dynamic_sizes(p->dynamic) : NULL)
@@ -323,7 +373,9 @@ static int run(lua_State *L, Host *h, Prog *p)
     p->running = true;
     exec_cache_run_begin(tensor_programs(h));
     int status = p->dynamic ? capture_dynamic_bind(p->dynamic, p->program) : SGL_OK;
-    if (status >= 0) status = exec_run(p->program, p->in, p->out);
+    Storage *const *in = status < 0 ? NULL : capture_part_take(h->cx, &p->part, p->in);
+    if (status >= 0) status = in ? exec_run(p->program, in, p->out) : h->cx->err.code;
+    if (status < 0) capture_part_failed(h->cx, &p->part);
     exec_cache_run_end(tensor_programs(h));
     p->running = false;
     if (status < 0) release(p->in, p->nin);
@@ -382,7 +434,7 @@ static int prog_graph(lua_State *L)
     GraphBox *b = tensor_graph_new(L, h);
     const Graph *g = p->dynamic ? capture_dynamic_graph(p->dynamic) : exec_cache_graph(p->entry);
     while (p->dynamic && g->from) g = g->from;
-    if (p->whole && !part) g = p->whole;
+    if (p->part.whole && !part) g = p->part.whole;
     b->kernels = p->program ? exec_program_info(p->program)->kernels : -1;
     b->graph = tensor_copy_whole(g);
     return tensor_graph_made(L, h, b);
@@ -620,34 +672,6 @@ static Prog *prog_new(lua_State *L, Host *h, const Capture *c)
     return p;
 }
 
-static Graph *graph_itself(const CacheRecipe *r)
-{
-    Graph **at = r->arg, *g = *at;
-    *at = NULL;
-    return g;
-}
-
-/* Takes g. */
-static CacheEntry *entry_of(Host *h, Graph *g)
-{
-    Str text = {0};
-    int plain = tensor_cache_text(g, &text);
-    CacheRecipe r = {.text = &text, .plain = (size_t)plain, .graph = graph_itself, .arg = &g};
-    CacheEntry *e = plain < 0 ? NULL : tensor_cache_captured(h, &r);
-    base_str_free(&text);
-    ir_graph_free(g);
-    return e;
-}
-
-/* The graph that runs: on several ranks, or in exact mode, another than was captured. Takes g. */
-static Graph *part_of(Prog *p, Graph *g)
-{
-    ShardPlan plan;
-    if (!shard_plan_of(g->cx, &plan)) return g;
-    p->whole = g;
-    return shard_step(g, &plan);
-}
-
 /* What can reach the results, of the graph as it was captured. */
 static void take_flow(lua_State *L, Prog *p, const Graph *g)
 {
@@ -700,7 +724,7 @@ int capture_program_push(lua_State *L, Host *h, Capture *c, int states)
         p->dynamic = capture_dynamic_new(h, g, &c->assumed.sizes);
         return p->dynamic ? 1 : bind_throw(L, h);
     }
-    g = part_of(p, g);
+    g = make_part(p, g);
     p->entry = g ? entry_of(h, g) : NULL;
     return p->entry ? 1 : bind_throw(L, h);
 }

@@ -11,6 +11,7 @@
 #include "bind/host.h"
 #include "bind/state.h"
 #include "cli/run.h"
+#include "comm/comm.h"
 #include "module/module.h"
 #include "sgl.h"
 
@@ -287,6 +288,18 @@ static bool run_repl(lua_State *L)
     return fine;
 }
 
+/* math.random draws the same numbers on all ranks of a job. */
+static void seed_alike(lua_State *L)
+{
+    const Comm *job = comm_job();
+    if (!job) return;
+    lua_getglobal(L, "math");
+    lua_getfield(L, -1, "randomseed");
+    lua_pushinteger(L, (lua_Integer)job->seed);
+    lua_call(L, 1, 0);
+    lua_pop(L, 1);
+}
+
 static void open_libraries(lua_State *L, const Options *o)
 {
     if (o->ignore_environment) {
@@ -296,6 +309,7 @@ static void open_libraries(lua_State *L, const Options *o)
     luaL_checkversion(L);
     luaL_openlibs(L);
     module_preload(L);
+    seed_alike(L);
 }
 
 /* In the order of the stock interpreter: LUA_INIT, the actions of the options, the script, the

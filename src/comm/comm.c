@@ -10,6 +10,8 @@ static Comm *started; /* what this process was started as; NULL: alone */
 
 void comm_job_set(Comm *job) { started = job; }
 
+const Comm *comm_job(void) { return started; }
+
 Comm *comm_of(const Ctx *cx) { return cx->slot[CTX_COMM]; }
 
 int comm_join(Ctx *cx)
@@ -18,6 +20,15 @@ int comm_join(Ctx *cx)
     started->cx = cx;
     cx->slot[CTX_COMM] = started;
     return SGL_OK;
+}
+
+/* No axes: a channel of its own, in which the group is the job. */
+int comm_meet(Comm *c, const char *what, CommKind kind, int64_t n, const int64_t *in, int64_t *out)
+{
+    const Mesh line = {.n = 1, .size = {c->size}};
+    const CommCall call = {comm_mesh_group(&line, comm_axes_add(0, 0), c->rank), 0, what,
+                           "outside a step"};
+    return c->transport->all_reduce(c, &call, kind, DT_i64, n, in, out);
 }
 
 static const char *const KINDS[] = {

@@ -42,6 +42,8 @@ typedef struct Transport {
     /* out = the own part of the values of all members, combined. */
     int (*reduce_scatter)(Comm *c, const CommCall *call, CommKind kind, Dtype dtype,
                           const CommParts *parts, const void *in, void *out);
+    /* The job is over for all ranks, for this reason. */
+    void (*stop)(Comm *c, const char *why);
 } Transport;
 
 /* A process in a job. */
@@ -49,6 +51,7 @@ struct Comm {
     const Transport *transport;
     Ctx *cx;                   /* gets the errors */
     int rank, size;
+    uint64_t seed;             /* the same on all ranks, for what has no other */
     void *self;                /* the transport's own */
 };
 
@@ -58,6 +61,11 @@ Comm *comm_of(const Ctx *cx);
 int comm_join(Ctx *cx);
 /* The process is rank `rank` of a job from now on: the next context that joins takes part. */
 void comm_job_set(Comm *job);
+const Comm *comm_job(void);                             /* NULL: the process is alone */
+
+/* Combines numbers of all ranks of the job, which call it together, outside of steps. `what` says
+ * what for. */
+int comm_meet(Comm *c, const char *what, CommKind kind, int64_t n, const int64_t *in, int64_t *out);
 
 int comm_kind_find(const char *name);                   /* CommKind, or -1 */
 /* x = x and y, element by element. */

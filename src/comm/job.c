@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,6 +29,7 @@ Job *comm_job_new(int ranks, double timeout, Err *e)
     j->ranks = ranks;
     j->timeout = timeout;
     j->bytes = bytes;
+    if (getrandom(&j->seed, sizeof j->seed, 0) < 0) j->seed = (uint64_t)getpid();
     return j;
 }
 

@@ -36,6 +36,7 @@ typedef struct Job {
     int ranks;
     double timeout;            /* seconds that a rank waits for others */
     size_t bytes;              /* of the whole */
+    uint64_t seed;             /* Comm.seed */
     _Atomic uint32_t stopped;  /* 0: it runs; 1: somebody writes the verdict; 2: it is there */
     char verdict[JOB_VERDICT];
     JobRank rank[];

@@ -337,16 +337,26 @@ static int local_reduce_scatter(Comm *c, const CommCall *call, CommKind kind, Dt
     return code;
 }
 
+static void local_stop(Comm *c, const char *why)
+{
+    char text[JOB_VERDICT];
+    snprintf(text, sizeof text, "rank %d: %s", c->rank, why);
+    comm_job_stop(c->self, text);
+}
+
 static const Transport LOCAL = {
     .name = "local",
     .all_reduce = local_all_reduce,
     .all_gather = local_all_gather,
     .reduce_scatter = local_reduce_scatter,
+    .stop = local_stop,
 };
 
 Comm *comm_local_new(Job *j, int rank)
 {
     Comm *c = base_mem_zero(1, sizeof *c);
-    if (c) *c = (Comm){.transport = &LOCAL, .rank = rank, .size = j->ranks, .self = j};
+    if (c)
+        *c =
+            (Comm){.transport = &LOCAL, .rank = rank, .size = j->ranks, .seed = j->seed, .self = j};
     return c;
 }

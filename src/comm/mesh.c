@@ -47,7 +47,7 @@ CommGroup comm_mesh_group(const Mesh *m, Axes axes, int rank)
     return g;
 }
 
-int64_t comm_cut_start(Cut c, int n, int i)
+int64_t comm_cut_start(CommCut c, int n, int i)
 {
     int64_t units = c.units > 0 ? c.units : 1;
     int64_t at = c.blocks ? (int64_t)i * c.blocks / n * units / c.blocks : i * units / n;

@@ -56,8 +56,8 @@ typedef struct CommGroup { int n, me, rank[MESH_RANKS]; } CommGroup;
 CommGroup comm_mesh_group(const Mesh *m, Axes axes, int rank);
 
 /* A dim to cut: so many units, and blocks of reductions; 0: there are none. */
-typedef struct Cut { int64_t size, units; int blocks; } Cut;
+typedef struct CommCut { int64_t size, units; int blocks; } CommCut;
 
 /* Where part i of n begins; i = n: the dim's end. */
-int64_t comm_cut_start(Cut c, int n, int i);
+int64_t comm_cut_start(CommCut c, int n, int i);
 #endif

@@ -4,7 +4,7 @@
  *        atomic although reference counts are not. A mirror is memory that the device copies to; it
  *        stays with the storage, so reading a loss at every step allocates once.
  */
-#include "dev/storage.h"
+#include "dev/storage_type.h"
 #include <string.h>
 #include "base/mem.h"
 #include "dev/backend.h"
@@ -52,8 +52,28 @@ Storage *dev_storage_new(Ctx *cx, Dtype dtype, int rank, const int64_t *dims)
     return dev_storage_new_on(NULL, cx, dtype, rank, dims);
 }
 
+/* Of a spread one: with a copy of its part. */
+static Storage *copy_part(Ctx *cx, const Storage *s)
+{
+    Storage *copy = base_mem_zero(1, sizeof *copy);
+    StoragePart *p = base_mem_zero(1, sizeof *p);
+    Storage *own = copy && p ? dev_storage_copy(cx, s->part->own) : NULL;
+    if (!own) {
+        base_mem_free(copy);
+        base_mem_free(p);
+        base_fail(cx, SGL_ENOMEM, "no memory for a tensor");
+        return NULL;
+    }
+    *p = (StoragePart){s->part->how, s->part->comm, own};
+    *copy = *s;
+    copy->refs = 1;
+    copy->part = p;
+    return copy;
+}
+
 Storage *dev_storage_copy(Ctx *cx, const Storage *s)
 {
+    if (s->part) return copy_part(cx, s);
     Storage *copy = dev_storage_new_on(s->device, cx, s->dtype, s->rank, s->dims);
     if (!copy || dev_copy(s->device, copy->at, s->at, s->bytes) >= 0) return copy;
     dev_storage_unref(copy);
@@ -73,12 +93,26 @@ static void drop_mirror(Storage *s)
     s->fresh = false;
 }
 
-void dev_storage_unref(Storage *s)
+void dev_storage_drop(Storage *s)
 {
-    if (!s || --s->refs) return;
     live -= (int64_t)s->bytes;
     drop_mirror(s);
     dev_free(s->device, s->at);
+    s->device = NULL;
+    s->at = NULL;
+}
+
+void dev_storage_take(Storage *s, void *at)
+{
+    live += (int64_t)s->bytes;
+    s->at = at;
+}
+
+void dev_storage_unref(Storage *s)
+{
+    if (!s || --s->refs) return;
+    if (s->part) dev_part_free(s->part);
+    else dev_storage_drop(s);
     base_mem_free(s);
 }
 
@@ -98,6 +132,7 @@ static int reflect(Storage *s)
 
 const void *dev_storage_host(const Storage *s)
 {
+    if (s->part && dev_part_gather((Storage *)s, true) < 0) return NULL;
     if (!s->device) return s->at;
     return s->fresh || reflect((Storage *)s) >= 0 ? s->mirror : NULL; /* the mirror is a cache */
 }
@@ -133,8 +168,8 @@ static int move_out(Storage *s, Device *d)
 
 void *dev_storage_use(Storage *s, Device *d, bool writes)
 {
-    int code = SGL_OK;
-    if (s->device != d && s->device) code = move_home(s);
+    int code = dev_part_gather(s, true);
+    if (s->device != d && s->device && code >= 0) code = move_home(s);
     if (s->device != d && code >= 0) code = move_out(s, d);
     if (writes) s->fresh = false;
     return code < 0 ? NULL : s->at;
@@ -145,19 +180,21 @@ void *dev_storage_edit(Storage *s) { return dev_storage_use(s, NULL, true); }
 int dev_storage_read(const Storage *s, void *to)
 {
     const void *values = s->bytes ? dev_storage_host(s) : to;
-    if (!values) return s->device->cx->err.code;
+    if (!values) return s->part ? s->part->comm->cx->err.code : s->device->cx->err.code;
     if (s->bytes) memcpy(to, values, s->bytes);
     return SGL_OK;
 }
 
 int dev_storage_zero(Storage *s)
 {
+    int code = dev_part_gather(s, false);
     s->fresh = false;
-    return dev_zero(s->device, s->at, s->bytes);
+    return code < 0 ? code : dev_zero(s->device, s->at, s->bytes);
 }
 
 int dev_storage_write(Storage *s, const void *from)
 {
+    int code = dev_part_gather(s, false);
     s->fresh = false;
-    return dev_put(s->device, s->at, from, s->bytes);
+    return code < 0 ? code : dev_put(s->device, s->at, from, s->bytes);
 }

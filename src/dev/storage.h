@@ -2,16 +2,19 @@
  * memory of one device at a time.
  *
  * A storage is made in the host's memory and moves where it is used: to a device when a program
- * there takes it, back when the host writes. Reading leaves it where it is.
+ * there takes it, back when the host writes. Reading leaves it where it is. On several ranks it may
+ * lie over all of them (spread.c), and is put together where somebody reads or writes it.
  * Holds: the memory is 64-byte aligned and padded to 128 bytes; bool elements are 0 or 1. `at` and
  *        `mirror` are for dev/ alone, everybody else asks. Counts are not atomic: a storage belongs
  *        to one context's thread.
  */
 #ifndef SGL_DEV_STORAGE_H
 #define SGL_DEV_STORAGE_H
+#include "comm/spread.h"
 #include "dev/device.h"
 #include "ir/op.h"
 
+typedef struct StoragePart StoragePart;
 typedef struct Storage {
     int refs;
     Dtype dtype;
@@ -23,6 +26,7 @@ typedef struct Storage {
     void *at;
     void *mirror;             /* what the host last read of a device's; NULL: nothing */
     bool fresh;               /* the mirror has what the device has */
+    StoragePart *part;        /* it lies over the ranks of a job, and `at` is NULL; else NULL */
 } Storage;
 
 /* On the host; not zeroed. */
@@ -43,6 +47,10 @@ int dev_storage_write(Storage *s, const void *from);
 int dev_storage_zero(Storage *s);
 /* Reads all bytes. */
 int dev_storage_read(const Storage *s, void *to);
+/* spread.c: from now on each rank of the job has a part of it, until anybody asks for the values:
+ * then all ranks ask, and it is whole again. */
+int dev_storage_spread(Storage *s, Comm *c, const CommSpread *how);
+Storage *dev_storage_part(Storage *s);     /* this rank's part, borrowed; of a whole one itself */
 /* The address in d's memory (NULL: the host's), where it is afterwards. `writes`: what the host has
  * read of it holds no longer. NULL with the context's error set. */
 void *dev_storage_use(Storage *s, Device *d, bool writes);

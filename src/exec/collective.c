@@ -2,8 +2,8 @@
  *
  * In:    a node of the family comm, whose attributes name the mesh and the axes.
  * Out:   the call of the transport that it stands for.
- * Holds: what ranks compare names the op, the type of the whole value and the axes: it is the same
- *        text on all ranks of a group, though their parts differ.
+ * Holds: what ranks compare names the op, the type of the whole value and the step that it is part
+ *        of: it is the same text on all ranks of a group, though their parts differ.
  */
 #include "exec/collective.h"
 #include <stdio.h>
@@ -21,7 +21,7 @@ typedef struct Collective {
     CommKind kind;
     int dim; /* -1: none */
     int keep;
-    Cut cut;
+    CommCut cut;
     CommCall call;
     char what[192], where[192];
 } Collective;
@@ -46,7 +46,7 @@ static int read_node(Collective *k)
     if (kind >= 0) k->kind = (CommKind)comm_kind_find(ir_attr_text(n->attr[kind]));
     k->dim = dim < 0 ? -1 : (int)n->attr[dim];
     if (dim >= 0) {
-        k->cut = (Cut){n->attr[dim + 2], n->attr[dim + 3], (int)n->attr[dim + 4]};
+        k->cut = (CommCut){n->attr[dim + 2], n->attr[dim + 3], (int)n->attr[dim + 4]};
         k->keep = (int)n->attr[dim + 5];
     }
     read_mesh(k);
@@ -60,7 +60,7 @@ static int read_node(Collective *k)
     return SGL_OK;
 }
 
-/* "all_gather f32[64, 10] over 1", the whole dim in place of a part. */
+/* "all_gather f32[64, 10] of step 3f9a12cc04", the whole dim in place of a part. */
 static void name_call(Collective *k)
 {
     const Node *n = k->n;
@@ -71,6 +71,8 @@ static void name_call(Collective *k)
         base_str_fmt(&s, "%s%lld", d ? ", " : "",
                      (long long)(d == k->dim ? k->cut.size : n->dims[d]));
     base_str_fmt(&s, "]");
+    int64_t step = n->attr[ir_attr_place(n, "step")];
+    if (step) base_str_fmt(&s, " of step %010llx", (unsigned long long)step);
     snprintf(k->what, sizeof k->what, "%s", s.failed ? ir_op(n)->name : s.at);
     snprintf(k->where, sizeof k->where, "%s:%d", at.file, at.line);
     base_str_free(&s);

@@ -136,7 +136,9 @@ static int effect_memory(Calls *c, Call *call)
     const Node *n = call->step->node;
     size_t total = 0;
     if (!c->where) return SGL_OK;
-    for (int i = 1; i < n->nin; i++) total += base_mem_align(bytes_of(c, n->in[i]));
+    if (exec_is_collective(n)) total = base_mem_align(bytes_of(c, n->in[0])) + bytes_of(c, n);
+    for (int i = 1; i < n->nin && !exec_is_collective(n); i++)
+        total += base_mem_align(bytes_of(c, n->in[i]));
     if (!call->stage || total > call->room) {
         base_mem_free(call->stage);
         call->stage = base_mem_big(total);
@@ -144,7 +146,9 @@ static int effect_memory(Calls *c, Call *call)
         call->room = total;
     }
     char *at = call->stage;
-    for (int i = 1; i < n->nin; at += base_mem_align(bytes_of(c, n->in[i++]))) call->in[i - 1] = at;
+    for (int i = 1; i < n->nin && !exec_is_collective(n);
+         at += base_mem_align(bytes_of(c, n->in[i++])))
+        call->in[i - 1] = at;
     return SGL_OK;
 }
 
@@ -454,15 +458,18 @@ static int run_effect(Calls *c, Call *call, void *const *buffers)
     return status < 0 ? status : count_effect(c, call, buffers);
 }
 
-/* Ranks meet in the host's memory. Nothing happens on a backend that computes no values. */
+/* Ranks meet in the host's memory: values of a device go there and back. Nothing happens on a
+ * backend that computes no values. */
 static int run_collective(const Calls *c, const Call *call, void *const *buffers)
 {
     const Node *n = call->step->node;
     if (!c->computes) return SGL_OK;
-    if (c->where)
-        return base_fail(c->cx, SGL_EUNSUP, "%s: ranks exchange no values of this device",
-                         ir_op(n)->name);
-    return exec_collective_run(n, arg(call, 0, buffers), buffers[call_arg(call, 0)]);
+    void *in = arg(call, 0, buffers), *out = buffers[call_arg(call, 0)];
+    if (!c->where) return exec_collective_run(n, in, out);
+    char *result = (char *)call->stage + base_mem_align(bytes_of(c, n->in[0]));
+    int status = dev_get(c->where, call->stage, in, bytes_of(c, n->in[0]));
+    if (status >= 0) status = exec_collective_run(n, call->stage, result);
+    return status < 0 ? status : dev_put(c->where, out, result, bytes_of(c, n));
 }
 
 int exec_calls_run(Calls *c, int step, void *const *buffers)

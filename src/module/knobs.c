@@ -80,8 +80,11 @@ static int knob_from_file(lua_State *L)
 /* Pushes what is known of a setting as a table. */
 static void push_knob(lua_State *L, Host *h, KnobId id)
 {
-    static const char *const TYPES[] = {
-        [KNOB_INT] = "integer", [KNOB_CHOICE] = "choice", [KNOB_SET] = "set", [KNOB_PATH] = "path"};
+    static const char *const TYPES[] = {[KNOB_INT] = "integer",
+                                        [KNOB_CHOICE] = "choice",
+                                        [KNOB_SET] = "set",
+                                        [KNOB_PATH] = "path",
+                                        [KNOB_TEXT] = "text"};
     const KnobInfo *k = &KNOBS[id];
     lua_newtable(L);
     bind_set_text(L, "name", k->name);

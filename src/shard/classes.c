@@ -50,13 +50,24 @@ static void join_factors(Sharding *s, const Node *n)
     }
 }
 
+/* A number that is repeated in every dim ties none: optimizers share one between all parameters of
+ * a shape. */
+static bool is_repeated(const ShardNode *v, const Node *n)
+{
+    bool repeated = n->op == OP_broadcast;
+    for (int d = 0; d < n->rank && repeated; d++)
+        repeated = n->dims[d] == 1 || v->f.kind[v->f.out[d]] == FACTOR_new;
+    return repeated;
+}
+
 static bool is_free(const Sharding *s, const Node *n)
 {
     Family family = OPS[n->op].family;
-    bool free = n->op == OP_const || n->op == OP_iota;
-    if (n->op == OP_reshape || n->op == OP_broadcast || n->op == OP_permute || family == FAM_cast)
-        free = s->node[n->in[0]->id].free;
-    return free;
+    bool plain = n->op == OP_reshape || n->op == OP_broadcast || n->op == OP_permute ||
+                 family == FAM_cast || ir_family_elementwise(family);
+    if (n->op == OP_const || n->op == OP_iota || is_repeated(&s->node[n->id], n)) return true;
+    for (int i = 0; i < n->nin && plain; i++) plain = s->node[n->in[i]->id].free;
+    return plain;
 }
 
 /* Factors of all nodes, and each dim as a class of its own. */

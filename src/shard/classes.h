@@ -2,7 +2,8 @@
  *
  * A class is the dims that ops tie together; it is cut into units, the greatest common divisor of
  * the sizes of its dims, so that dims that are merged or split stay whole numbers of units.
- * Constants and positions tie nothing: they are made anew for each use, in any placement.
+ * Constants, positions and repeated numbers tie nothing: they are made anew for each use, in any
+ * placement.
  */
 #ifndef SGL_SHARD_CLASSES_H
 #define SGL_SHARD_CLASSES_H
@@ -12,7 +13,7 @@
 typedef struct ShardNode {
     Factors f;
     int8_t (*in)[OP_MAX_RANK]; /* by input: the factor of each dim, or -1 */
-    bool free;                 /* made of constants and positions alone */
+    bool free;                 /* made of constants, positions and repeated numbers alone */
     int dim;                   /* the number of its first dim among those of all nodes */
     Axes spec[OP_MAX_RANK];    /* where its dims lie */
     Axes fact[3 * OP_MAX_RANK]; /* which axes cut a factor */
@@ -21,6 +22,7 @@ typedef struct ShardNode {
 typedef struct Sharding {
     const Graph *g;
     const ShardPlan *plan;
+    const uint8_t *shared;     /* by input: shard_step */
     Arena arena;
     ShardNode *node;           /* by id */
     int *parent;               /* by dim: towards the dim that stands for its class */
@@ -40,6 +42,8 @@ void shard_factor_end(const Sharding *s, const Node *n, int factor, int *input, 
 
 /* spread.c: places the axes of the plan's mesh. */
 int shard_spread(Sharding *s);
+/* How input i of the graph is stored; of rank 0 where it is whole. */
+CommSpread shard_stored(const Sharding *s, int i);
 /* lower.c: the rank's graph; NULL with the error set. */
 Graph *shard_lower(Sharding *s);
 #endif

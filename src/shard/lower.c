@@ -3,17 +3,18 @@
  * An op takes its inputs in the placement of its factors and gives its result in theirs; a share of
  * a sum is resolved at once. Where a value is wanted in another placement it is moved (move.c);
  * placements that were made are used again.
- * Holds: inputs and outputs of the graph are whole on each rank. Control nodes and effects take
+ * Holds: arguments and outputs of the graph are whole on each rank, state lies as it is stored, and
+ *        what it is set to lies so too. Control nodes and effects take
  *        whole values and run alike on all ranks.
  */
 #include "shard/lower.h"
 #include <string.h>
 
-Cut shard_cut(const Lower *l, const Node *n, int d)
+CommCut shard_cut(const Lower *l, const Node *n, int d)
 {
     bool free = l->s->node[n->id].free && l->units;
     int64_t units = free ? l->units[d] : shard_units(l->s, n, d);
-    return (Cut){n->dims[d], units, l->s->plan->blocks};
+    return (CommCut){n->dims[d], units, l->s->plan->blocks};
 }
 
 int64_t shard_start(const Lower *l, const Node *n, int d, Axes axes)
@@ -103,27 +104,56 @@ static Node *find(const Lower *l, const Node *n, const Axes *spec, const int64_t
     return NULL;
 }
 
-/* A value of constants and positions: a chain of ops with one input at most. Its dims are cut as
- * those of the values that it meets, of which `units` tells. */
-static Node *make_free(Lower *l, const Node *n, const Axes *spec, const int64_t *units)
+static Node *get(Lower *l, const Node *n, const Axes *spec, const int64_t *units);
+static Node *make_free(Lower *l, const Node *n, const Axes *spec, const int64_t *units);
+
+/* Input i of a free value: free too, in the placement that follows from the result's, or whole. */
+static Node *free_input(Lower *l, const Node *n, int i, const Axes *spec, const int64_t *units)
 {
+    const ShardNode *v = &l->s->node[n->id];
     Axes inner[OP_MAX_RANK];
     int64_t inner_units[OP_MAX_RANK] = {0};
-    const ShardNode *v = &l->s->node[n->id];
-    Node *in[1] = {NULL}, *there = find(l, n, spec, units);
+    spec_by_result(v, n, i, spec, inner);
+    for (int d = 0; d < n->in[i]->rank; d++)
+        for (int e = 0; e < n->rank; e++)
+            if (v->in[i][d] >= 0 && v->f.out[e] == v->in[i][d]) inner_units[d] = units[e];
+    const Axes whole[OP_MAX_RANK] = {0};
+    if (l->s->node[n->in[i]->id].free) return make_free(l, n->in[i], inner, inner_units);
+    return get(l, n->in[i], whole, inner_units);
+}
+
+/* A value of constants, positions and repeated numbers. Its dims are cut as those of the values
+ * that it meets, of which `units` tells. */
+static Node *make_free(Lower *l, const Node *n, const Axes *spec, const int64_t *units)
+{
+    Node *in[3] = {NULL}, *there = find(l, n, spec, units); /* elementwise ops have 3 at most */
     if (there) return there;
-    if (n->nin) {
-        spec_by_result(v, n, 0, spec, inner);
-        for (int d = 0; d < n->in[0]->rank; d++)
-            for (int e = 0; e < n->rank; e++)
-                if (v->in[0][d] >= 0 && v->f.out[e] == v->in[0][d]) inner_units[d] = units[e];
-        in[0] = make_free(l, n->in[0], inner, inner_units);
-        if (!in[0]) return NULL;
+    for (int i = 0; i < n->nin; i++) {
+        in[i] = free_input(l, n, i, spec, units);
+        if (!in[i]) return NULL;
     }
     l->units = units;
     Node *made = keep(l, n, spec, shard_part(l, n, in, spec));
     l->units = NULL;
     return made;
+}
+
+static bool is_view_of_state(const Lower *l, const Node *n)
+{
+    bool view = n->op == OP_permute || n->op == OP_reshape || n->op == OP_detach;
+    while (n->op == OP_permute || n->op == OP_reshape || n->op == OP_detach) n = n->in[0];
+    return view && n->op == OP_input && shard_stored(l->s, (int)n->attr[0]).rank;
+}
+
+/* A view that would have to be gathered is made of the gathered state instead: one gather serves
+ * all views of it. */
+static Node *view_again(Lower *l, const Node *n, const Axes *spec)
+{
+    Axes inner[OP_MAX_RANK];
+    const int64_t units[OP_MAX_RANK] = {0};
+    spec_by_result(&l->s->node[n->id], n, 0, spec, inner);
+    Node *in[1] = {get(l, n->in[0], inner, units)};
+    return in[0] ? keep(l, n, spec, shard_part(l, n, in, spec)) : NULL;
 }
 
 /* The value in a placement; `units` of its dims, if it is a constant. */
@@ -141,6 +171,7 @@ static Node *get(Lower *l, const Node *n, const Axes *spec, const int64_t *units
         least = count;
     }
     if (!best) return NULL;
+    if (least > 0 && is_view_of_state(l, n)) return view_again(l, n, spec);
     return keep(l, n, spec, shard_move(l, n, best->node, best->spec, spec));
 }
 
@@ -192,6 +223,17 @@ static Node *add_table(Lower *l, const Node *n, Node *sum, const Axes *spec)
     return x && sum ? ir_add(x, sum) : NULL;
 }
 
+static Node *lower_input(Rebuild *rb, const Node *n)
+{
+    Lower *l = rb->arg;
+    CommSpread how = shard_stored(l->s, (int)n->attr[0]);
+    Axes spec[OP_MAX_RANK] = {0};
+    Dim dims[OP_MAX_RANK];
+    for (int d = 0; d < how.rank; d++) spec[d] = how.axes[d];
+    shard_dims(l, n, spec, dims);
+    return keep(l, n, spec, ir_rebuild_input(rb, n, dims));
+}
+
 /* What takes n's place. The inputs that the rewriter brings are of one placement; here they are
  * taken in that of n. */
 static Node *lower_node(Rebuild *rb, const Node *n, Node **in)
@@ -200,7 +242,7 @@ static Node *lower_node(Rebuild *rb, const Node *n, Node **in)
     const ShardNode *v = &l->s->node[n->id];
     Axes spec[OP_MAX_RANK] = {0};
     l->to = rb->to;
-    if (n->op == OP_input) return keep(l, n, spec, ir_rebuild_same(rb, n, in));
+    if (n->op == OP_input) return lower_input(rb, n);
     if (v->free) return get_whole(l, n);
     for (int d = 0; d < n->rank; d++)
         if (v->f.out[d] >= 0) spec[d] = v->fact[v->f.out[d]];
@@ -223,7 +265,7 @@ static int failure(const Lower *l)
     return code ? code : SGL_EINTERN;
 }
 
-/* Outputs, assigned values and effects, whole. */
+/* Outputs and effects, whole; assigned values as their states lie. */
 static int make_ends(Lower *l, const Rebuild *rb)
 {
     const Graph *g = l->s->g;
@@ -233,9 +275,16 @@ static int make_ends(Lower *l, const Rebuild *rb)
         code = whole ? ir_output(l->to, whole, g->outputs.at[k].name) : failure(l);
     }
     for (int a = 0; a < g->assigns.n && code >= 0; a++) {
-        Node *whole = get_whole(l, g->assigns.at[a].value);
-        Node *input = rb->made[g->inputs.at[g->assigns.at[a].input].node->id];
-        code = whole ? ir_assign(l->to, input, whole) : failure(l);
+        const Node *state = g->inputs.at[g->assigns.at[a].input].node;
+        CommSpread how = shard_stored(l->s, g->assigns.at[a].input);
+        Axes spec[OP_MAX_RANK] = {0};
+        int64_t units[OP_MAX_RANK] = {0};
+        for (int d = 0; d < how.rank; d++) {
+            spec[d] = how.axes[d];
+            units[d] = how.cut[d].units;
+        }
+        Node *value = get(l, g->assigns.at[a].value, spec, units);
+        code = value ? ir_assign(l->to, rb->made[state->id], value) : failure(l);
     }
     for (int e = 0; e < g->effects.n && code >= 0; e++) {
         Node *last = get_whole(l, g->effects.at[e].last);

@@ -23,7 +23,7 @@ typedef struct Lower {
 } Lower;
 
 /* The cut of dim d of n; where this rank's part over the axes begins, and how long it is. */
-Cut shard_cut(const Lower *l, const Node *n, int d);
+CommCut shard_cut(const Lower *l, const Node *n, int d);
 int64_t shard_start(const Lower *l, const Node *n, int d, Axes axes);
 int64_t shard_length(const Lower *l, const Node *n, int d, Axes axes);
 /* What this rank has of n's dims. */

@@ -15,6 +15,7 @@ static void put_mesh(const Lower *l, Axes axes, AttrBuf *b)
     ir_attr_put_list(b, m->n, list);
     for (int i = 0; i < comm_axes_count(axes); i++) list[i] = comm_axes_at(axes, i) + 1;
     ir_attr_put_list(b, comm_axes_count(axes), list);
+    ir_attr_put(b, l->s->plan->step);
 }
 
 /* A collective on x, behind the one before. */
@@ -30,7 +31,7 @@ static Node *collective(Lower *l, Op op, Node *x, const AttrBuf *b)
 static void put_cut(const Lower *l, const Node *n, int d, Axes axes, int keep, Axes result,
                     AttrBuf *b)
 {
-    Cut c = shard_cut(l, n, d);
+    CommCut c = shard_cut(l, n, d);
     ir_attr_put(b, d);
     ir_attr_put(b, shard_length(l, n, d, result));
     ir_attr_put(b, c.size);
@@ -94,18 +95,35 @@ Node *shard_move(Lower *l, const Node *n, Node *at, const Axes *from, const Axes
     return slice_dims(l, n, at, spec, to);
 }
 
+/* Each rank gets its part, along dim d, of the sum over the axes that come there. */
+static Node *scatter_dim(Lower *l, const Node *n, Node *share, FactorKind kind, int d, int keep,
+                         Axes own)
+{
+    AttrBuf b = {0};
+    ir_attr_put(&b, ir_attr_text_word(l->to->cx, ir_factor_name(kind)));
+    put_cut(l, n, d, own, keep, own, &b);
+    return collective(l, OP_reduce_scatter, share, &b);
+}
+
+/* Where the value itself is to lie over the innermost of the axes, these come first: what they
+ * give are whole subtrees of the sum. */
 Node *shard_resolve(Lower *l, const Node *n, Node *share, FactorKind kind, Axes axes, Axes *spec)
 {
     const Axes *own = l->s->node[n->id].spec;
-    AttrBuf b = {0};
-    ir_attr_put(&b, ir_attr_text_word(l->to->cx, ir_factor_name(kind)));
     for (int d = 0; d < n->rank; d++) {
-        int keep = comm_axes_count(spec[d]);
-        if (!comm_axes_begin(own[d], spec[d]) || own[d] >> 4 * keep != axes) continue;
-        put_cut(l, n, d, own[d], keep, own[d], &b);
+        int keep = comm_axes_count(spec[d]), left;
+        Axes more = own[d] >> 4 * keep;
+        left = comm_axes_count(axes) - comm_axes_count(more);
+        if (!more || !comm_axes_begin(own[d], spec[d]) || left < 0 || axes >> 4 * left != more)
+            continue;
         spec[d] = own[d];
-        return collective(l, OP_reduce_scatter, share, &b);
+        share = scatter_dim(l, n, share, kind, d, keep, own[d]);
+        axes = comm_axes_first(axes, left);
+        break;
     }
+    AttrBuf b = {0};
+    if (!axes) return share;
+    ir_attr_put(&b, ir_attr_text_word(l->to->cx, ir_factor_name(kind)));
     put_mesh(l, axes, &b);
     return collective(l, OP_all_reduce, share, &b);
 }

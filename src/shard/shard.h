@@ -2,6 +2,7 @@
  *
  *     blocks     the sums that ranks may share get a fixed tree (exact mode)      blocks.c
  *     classes    which dims belong together, and into how many units one is cut   classes.c
+ *     plan       the mesh, and what its axes are for                              plan.c
  *     spread     axes of the mesh spread from annotated inputs to all values      spread.c
  *     lower      each op on its parts; where placements meet, a collective        lower.c
  *
@@ -13,21 +14,28 @@
  */
 #ifndef SGL_SHARD_SHARD_H
 #define SGL_SHARD_SHARD_H
-#include "comm/mesh.h"
+#include "comm/spread.h"
 #include "ir/graph.h"
 
 typedef struct ShardPlan {
     Mesh mesh;
     int rank;
+    Axes samples;              /* what a dim of samples lies over */
+    Axes model;                /* what dims lie over that were asked to */
+    Axes storage;              /* what state lies over; 0: it is whole on every rank */
     int blocks;                /* exact mode: S; 0: off */
+    int64_t step;              /* tells steps apart: a hash of the whole graph and of the plan */
     bool all;                  /* exact mode: every float sum has blocks, not only those over
                                   samples and those that end as one number */
 } ShardPlan;
 
-/* What the context's settings and its job ask for: false: steps stay as they are. */
-bool shard_plan_of(const Ctx *cx, ShardPlan *out);
-/* The graph of the plan's rank; NULL with the error set. g is only read. */
-Graph *shard_step(const Graph *g, const ShardPlan *plan);
+/* What the context's settings and its job ask for. 0: steps stay as they are; 1: they do not;
+ * negative: they contradict each other. */
+int shard_plan_of(Ctx *cx, ShardPlan *out);
+/* The graph of the plan's rank; NULL with the error set. g is only read. shared[i] is the dim, from
+ * 1, of input i that was asked to lie over the axes `model`, or 0; lies[i] is how input i is taken,
+ * of rank 0 where it is whole. */
+Graph *shard_step(const Graph *g, const ShardPlan *plan, const uint8_t *shared, CommSpread *lies);
 
 /* The dim of an input that counts samples: what a mark says, or where no argument of the graph has
  * one, the first dim of each; -1: none. */

@@ -107,13 +107,81 @@ static void settle(Sharding *s)
     }
 }
 
-int shard_spread(Sharding *s)
+/* ---- the levels: samples, dims that were named, storage */
+
+static int seed_model(Sharding *s)
 {
-    const Axes data = comm_axes_add(0, 0);
+    for (int i = 0; i < s->g->inputs.n && s->plan->model; i++) {
+        const GraphInput *in = &s->g->inputs.at[i];
+        int d = s->shared[i] - 1;
+        if (d < 0 || d >= in->node->rank || put(s, in->node, d, s->plan->model)) continue;
+        if (in->node->dims[d] == 1 || s->node[in->node->id].spec[d] == s->plan->model) continue;
+        return base_fail(s->g->cx, SGL_EARG, "%s: dim %d cannot lie over the axis model, as %s",
+                         in->name, d + 1, "it lies over another, or has too few blocks");
+    }
+    return SGL_OK;
+}
+
+static void seed_samples(Sharding *s)
+{
     for (int i = 0; i < s->g->inputs.n; i++) {
         int d = shard_batch_dim(s->g, i);
-        if (d >= 0) put(s, s->g->inputs.at[i].node, d, data);
+        if (d >= 0) put(s, s->g->inputs.at[i].node, d, s->plan->samples);
     }
+}
+
+/* The dim of a state that the axes can lie on: one that is cut evenly before others, then that of
+ * most units; -1: none has enough. */
+static int storage_dim(const Sharding *s, const Node *n)
+{
+    int64_t parts = comm_mesh_parts(&s->plan->mesh, s->plan->storage), most = 0;
+    int best = -1;
+    for (int d = 0; d < n->rank; d++) {
+        int64_t units = shard_units(s, n, d), even = units % parts ? 0 : INT32_MAX;
+        if (s->node[n->id].spec[d] || units < parts || units + even <= most) continue;
+        most = units + even;
+        best = d;
+    }
+    return best;
+}
+
+/* A state that follows another, as an optimizer's does, has its place already. */
+static void seed_storage(Sharding *s)
+{
+    for (int i = 0; i < s->g->inputs.n; i++) {
+        const Node *n = s->g->inputs.at[i].node;
+        const ShardNode *v = &s->node[n->id];
+        bool placed = !ir_is_float(n) || s->g->inputs.at[i].kind != INPUT_STATE;
+        for (int d = 0; d < n->rank && !placed; d++)
+            placed = comm_axes_set(v->spec[d]) & comm_axes_set(s->plan->storage);
+        int d = placed ? -1 : storage_dim(s, n);
+        if (d >= 0) put(s, n, d, s->plan->storage);
+    }
+}
+
+int shard_spread(Sharding *s)
+{
+    seed_samples(s);
+    settle(s);
+    int code = seed_model(s);
+    if (code < 0) return code;
+    settle(s);
+    if (!s->plan->storage) return SGL_OK;
+    seed_storage(s);
     settle(s);
     return SGL_OK;
+}
+
+CommSpread shard_stored(const Sharding *s, int i)
+{
+    const GraphInput *in = &s->g->inputs.at[i];
+    CommSpread how = {.mesh = s->plan->mesh, .rank = in->node->rank};
+    bool cut = false;
+    for (int d = 0; d < in->node->rank; d++) {
+        how.axes[d] = s->node[in->node->id].spec[d];
+        how.cut[d] = (CommCut){in->node->dims[d], shard_units(s, in->node, d), s->plan->blocks};
+        cut = cut || how.axes[d];
+    }
+    if (!cut || !(s->plan->storage | s->plan->model) || in->kind != INPUT_STATE) how.rank = 0;
+    return how;
 }

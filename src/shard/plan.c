@@ -1,0 +1,104 @@
+/* plan.c: the plan of a job: its mesh, and what the axes are for.
+ *
+ * In:    the settings `plan`, `exact` and `exact_over`; the job.
+ * Out:   the mesh and the axes that samples and state lie over. An axis `data` is one of samples,
+ *        an axis `fsdp` one of samples that state lies over too, an axis `model` one that dims lie
+ *        over which a script names.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "shard/shard.h"
+
+typedef struct AxisKind {
+    const char *name;
+    bool samples, model, storage;
+} AxisKind;
+
+static const AxisKind KINDS[] = {
+    {"data", true, false, false},
+    {"fsdp", true, false, true},
+    {"model", false, true, false},
+};
+enum { KINDS_N = sizeof KINDS / sizeof *KINDS };
+
+static const AxisKind *find_kind(const char *name, size_t n)
+{
+    for (int k = 0; k < KINDS_N; k++)
+        if (strlen(KINDS[k].name) == n && memcmp(KINDS[k].name, name, n) == 0) return &KINDS[k];
+    return NULL;
+}
+
+static int refuse(Ctx *cx, const char *plan, const char *why)
+{
+    base_fail(cx, SGL_EARG, "plan '%s': %s", plan, why);
+    base_err_hint(&cx->err, "ddp, fsdp, or axes with sizes such as data=2,model=2");
+    return SGL_EARG;
+}
+
+/* One more axis of the mesh, with what it is for. */
+static int add_axis(Ctx *cx, ShardPlan *p, const char *plan, const AxisKind *kind, long size)
+{
+    Mesh *m = &p->mesh;
+    if (m->n == MESH_AXES) return refuse(cx, plan, "a mesh has at most 3 axes");
+    if (size < 1 || size > MESH_RANKS) return refuse(cx, plan, "an axis has 1 to 64 ranks");
+    for (int a = 0; a < m->n; a++)
+        if (strcmp(m->name[a], kind->name) == 0) return refuse(cx, plan, "an axis comes twice");
+    strcpy(m->name[m->n], kind->name);
+    m->size[m->n] = (int)size;
+    if (kind->samples) p->samples = comm_axes_add(p->samples, m->n);
+    if (kind->model) p->model = comm_axes_add(p->model, m->n);
+    if (kind->storage) p->storage = comm_axes_add(p->storage, m->n);
+    m->n++;
+    return SGL_OK;
+}
+
+/* "data=2,fsdp=2" */
+static int read_axes(Ctx *cx, ShardPlan *p, const char *plan)
+{
+    int code = SGL_OK;
+    for (const char *at = plan; code >= 0; at++) {
+        size_t n = strcspn(at, "=,");
+        const AxisKind *kind = find_kind(at, n);
+        if (!kind || at[n] != '=') return refuse(cx, plan, "unknown axis (data, fsdp, model)");
+        char *end;
+        long size = strtol(at + n + 1, &end, 10);
+        if (end == at + n + 1 || (*end && *end != ','))
+            return refuse(cx, plan, "a size is missing");
+        code = add_axis(cx, p, plan, kind, size);
+        at = end;
+        if (!*at) break;
+    }
+    return code;
+}
+
+static bool is_power(int n) { return n > 0 && (n & (n - 1)) == 0; }
+
+/* The axes are the job's ranks; in exact mode their shares must be whole subtrees of the blocks. */
+static int check(Ctx *cx, const ShardPlan *p, int size)
+{
+    int ranks = comm_mesh_ranks(&p->mesh);
+    if (ranks != size)
+        return base_fail(cx, SGL_EARG, "plan: the mesh has %d ranks, the job %d", ranks, size);
+    if (!p->blocks || ranks == 1) return SGL_OK;
+    if (is_power(ranks) && is_power(p->blocks) && ranks <= p->blocks) return SGL_OK;
+    base_fail(cx, SGL_EARG, "exact: %d blocks cannot be shared by %d ranks", p->blocks, ranks);
+    base_err_hint(&cx->err, "both must be powers of 2, and no more ranks than blocks");
+    return SGL_EARG;
+}
+
+int shard_plan_of(Ctx *cx, ShardPlan *out)
+{
+    const Comm *job = comm_of(cx);
+    const char *plan = cx->knobs.text[KNOB_plan];
+    int size = job ? job->size : 1, code;
+    *out = (ShardPlan){.rank = job ? job->rank : 0,
+                       .blocks = (int)cx->knobs.value[KNOB_exact],
+                       .all = cx->knobs.value[KNOB_exact_over] == 1};
+    if (!out->blocks && size == 1) return 0;
+    if (!plan || !*plan || !strcmp(plan, "ddp") || size == 1)
+        code = add_axis(cx, out, "ddp", &KINDS[0], size);
+    else if (!strcmp(plan, "fsdp")) code = add_axis(cx, out, plan, &KINDS[1], size);
+    else code = read_axes(cx, out, plan);
+    if (code >= 0) code = check(cx, out, size);
+    return code < 0 ? code : 1;
+}

@@ -26,7 +26,7 @@ typedef struct Parser {
     int depth;     /* of blocks around it */
     Map dim;       /* address of a name → number of the symbol */
 } Parser;
-enum { MAX_DEPTH = 200 }; /* twice what a function of Lua can nest */
+enum { MAX_DEPTH = 200 }; /* more than functions in a step can nest */
 
 static bool no_memory(Parser *p)
 {

@@ -1892,7 +1892,7 @@ function sgl.nn.Module:state_dict(o) end
 ---@field from? string 'pytorch': names and layouts of a file saved there; 'sgl': those of this library, whatever they look like
 
 ---Copies values by name into parameters and buffers.
----@param dict table name -> tensor, as state_dict or sgl.load gives
+---@param dict table name -> tensor, as state_dict or sgl.load gives; or a module
 ---@param o? sgl.nn.Module.load_state_dict.Options
 ---@return self # the module; names that were missing and that were unexpected, as lists
 function sgl.nn.Module:load_state_dict(dict, o) end

@@ -59,6 +59,16 @@ describe("load_state_dict", function()
     step:load_state_dict(sgl.load(path))
   end)
 
+  it("takes another module as its state dict", function()
+    local a, b = stack(), stack()
+    b:load_state_dict(a)
+    for _, name in ipairs(a:state_dict()) do
+      assert.is_true(a:state_dict()[name]:equal(b:state_dict()[name]))
+    end
+    assert.matches("missing: 3.weight", support.error_of(b.load_state_dict, b,
+      nn.Sequential(nn.Linear(2, 2))).message)
+  end)
+
   it("knows names that count from 0, and takes them where that is said", function()
     local a, b = stack(), nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 2))
     local dict = {}

@@ -173,7 +173,7 @@ method("state_dict", { doc = "Parameters and buffers by name. The list part of t
 
 method("load_state_dict", {
   doc = "Copies values by name into parameters and buffers.",
-  args = { { "dict", "table", "name -> tensor, as state_dict or sgl.load gives" } },
+  args = { { "dict", "table", "name -> tensor, as state_dict or sgl.load gives; or a module" } },
   opts = { { "strict", "boolean", true, "names must be the same on both sides" },
            { "from", "string", nil, "'pytorch': names and layouts of a file saved there; 'sgl': "
              .. "those of this library, whatever they look like" } },

@@ -86,6 +86,7 @@ end
 --- Copies values by name into the module, as loading.into does; o.from: whose names they are.
 function state.load(module, dict, o)
   check_from("load_state_dict", "from", o.from)
+  if fields.is_module(dict) then dict = state.state_dict(dict, o.from) end
   local rows = rows_of(module, o.from)
   if not o.from then check_shifted(module, set_of(rows), loading.names(dict)) end
   return loading.into(rows, dict, o.strict)

@@ -250,9 +250,11 @@ api.tensor("bernoulli", {
   opts = { { "dtype", "string", nil, "default that of t, f32 for a number" } },
   returns = "tensor",
 }, function(t, size, o)
-  if type(t) == "number" and not (t >= 0 and t <= 1) then
-    core.raise("SGL_EARG", ("bernoulli: argument 't' must be a probability in [0, 1], got %s")
-      :format(t))
+  local text = "bernoulli: argument 't' must be a probability in [0, 1], got {}"
+  if core.weak(t) then
+    core.number_within(t, 0, 1 + 0x1p-52, text)
+  elseif type(t) == "number" and not (t >= 0 and t <= 1) then
+    core.raise("SGL_EARG", (text:gsub("{}", tostring(t))))
   end
   local shape = core.is_tensor(t) and t.shape or dims.sizes("bernoulli", { size or {} })
   local drawn = (core.rand(shape, 1)):lt(t)

@@ -13,7 +13,7 @@ package.path = folder .. "?.lua;" .. package.path
 
 local sgl = require "sgl"
 local api = require "sgl.api"
-for _, room in ipairs { "sgl.nn", "sgl.optim", "sgl.data" } do require(room) end
+for _, room in ipairs { "sgl.nn", "sgl.optim", "sgl.data", "sgl.dist" } do require(room) end
 
 local root = folder .. "../"
 

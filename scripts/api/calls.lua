@@ -496,6 +496,9 @@ copy:load_state_dict(copy:state_dict())]],
 sgl.export(model, { x }, { file = path .. ".sgl/" })
 print(#sgl.import(path .. ".sgl/"):parameters())]],
   ["dist.exact"] = "sgl.dist.exact { shards = 0 }",
+  ["dist.tensor_parallel"] = [[
+local model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+sgl.dist.tensor_parallel(model, { ["1"] = "column", ["3"] = "row" })]],
   ["sgl.export"] = [[
 sgl.export(model, { sgl.spec { sgl.dim "n", 3 } }, { file = path .. ".sgl/" }) ~= nil,
   sgl.import(path .. ".sgl/")(x).shape]],

@@ -26,8 +26,8 @@ static const FileArray *state_array(sgl_program *p, int i, const FileArrays *fil
         base_err_hint(&p->cx->err, "the names must be those of the exported step");
         return NULL;
     }
-    sgl_array got = a->foreign ? (sgl_array){.rank = -1}
-                               : sgl_view((sgl_dtype)a->dtype, path, a->rank, a->dims);
+    sgl_array got = sgl_view((sgl_dtype)a->dtype, path, a->rank, a->dims);
+    if (a->foreign) got.rank = -1;
     return capi_array_check(p->cx, "state", name, &got, &want) < 0 ? NULL : a;
 }
 

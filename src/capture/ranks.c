@@ -73,8 +73,9 @@ static int agree(Ctx *cx, const Graph *g, Storage *const *in)
     Comm *c = comm_of(cx);
     int n = g->inputs.n, code;
     if (!c || c->size == 1) return SGL_OK;
-    int64_t *mine = base_mem_zero(4 * (size_t)n + 1, sizeof *mine), *all = mine + 2 * n;
+    int64_t *mine = base_mem_zero(4 * (size_t)n + 1, sizeof *mine);
     if (!mine) return base_no_memory(cx, "comparing the ranks");
+    int64_t *all = mine + 2 * n;
     code = hash_inputs(n, in, mine) < 0 ? cx->err.code : SGL_OK;
     if (code >= 0)
         code = comm_meet(c, "the inputs of a step, before its first run", COMM_min, 2 * (int64_t)n,

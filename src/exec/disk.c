@@ -217,6 +217,7 @@ static bool list_entries(int folder, FoundList *list)
     }
     bool room = true;
     time_t now = time(NULL);
+    const struct timespec never = {0};
     for (struct dirent *item; room && (item = readdir(dir));) {
         struct stat st;
         Found f;
@@ -224,7 +225,7 @@ static bool list_entries(int folder, FoundList *list)
             continue;
         strcpy(f.name, item->d_name);
         f.bytes = (int64_t)st.st_size;
-        f.used = st.st_mtim.tv_sec > now ? (struct timespec){0} : st.st_mtim;
+        f.used = st.st_mtim.tv_sec > now ? never : st.st_mtim;
         room = vec_push(list, f);
     }
     closedir(dir);

@@ -121,11 +121,12 @@ static Node *level(Node *x, int d, Blocks whole, int64_t size, int lo, int hi, d
 {
     Node *block[IR_BLOCKS_MAX];
     int64_t longest = ir_block_longest(whole, size), first = ir_block_start(whole, size, lo);
-    for (int b = lo; b < hi; b++)
-        block[b - lo] = filled(x, d, ir_block_start(whole, size, b) - first,
-                               ir_block_start(whole, size, b + 1) - first, longest, fill);
-    for (int b = lo; b < hi; b++)
+    for (int b = lo; b < hi; b++) {
+        int64_t from = ir_block_start(whole, size, b) - first;
+        int64_t to = ir_block_start(whole, size, b + 1) - first;
+        block[b - lo] = filled(x, d, from, to, longest, fill);
         if (!block[b - lo]) return NULL;
+    }
     return ir_concat(hi - lo, block, d);
 }
 

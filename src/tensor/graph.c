@@ -342,7 +342,7 @@ static const luaL_Reg GRAPH_METHODS[] = {
 void tensor_graph_class(lua_State *L)
 {
     static const luaL_Reg *const LISTS[] = {GRAPH_METHODS, TENSOR_EVAL_METHODS,
-                                             TENSOR_SPLICE_METHODS};
+                                            TENSOR_SPLICE_METHODS};
     bind_class(L, "sgl.graph", GRAPH_META, LISTS, 3);
 }
 

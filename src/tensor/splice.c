@@ -27,8 +27,8 @@ static Shape *check_shapes(lua_State *L, const Graph *g, int n, Tensor *const *l
 {
     Shape *shapes = bind_scratch(L, n, sizeof *shapes);
     if (n != g->inputs.n)
-        bind_raise(L, SGL_EARG, NULL, "apply: the graph has %d inputs, got %d tensors",
-                   g->inputs.n, n);
+        bind_raise(L, SGL_EARG, NULL, "apply: the graph has %d inputs, got %d tensors", g->inputs.n,
+                   n);
     for (int i = 0; i < n; i++) {
         const Node *in = g->inputs.at[i].node;
         const char *name = g->inputs.at[i].name ? g->inputs.at[i].name : "";

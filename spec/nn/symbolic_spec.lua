@@ -24,9 +24,11 @@ local function arguments(row, dict)
   if #list > 0 then return list, specs end
 end
 
+-- The sign of a NaN is the processor's and the compiler's.
 local function bits(list)
   local parts = {}
   for i, t in ipairs(list) do
+    if t:is_floating_point() then t = sgl.where(t:ne(t), sgl.full(t.shape, 0 / 0, t.dtype), t) end
     parts[i] = ("%s[%s] %s"):format(t.dtype, table.concat(t.shape, ","), t:bytes())
   end
   return parts

@@ -27,7 +27,7 @@ void comm_spread_range(const CommSpread *s, int r, int d, int64_t *from, int64_t
 /* Rows of the last dim, of each index of those before. */
 void comm_spread_cut(const CommSpread *s, int r, size_t bytes, const void *whole, void *part)
 {
-    int64_t from[SPREAD_RANK], to[SPREAD_RANK], at[SPREAD_RANK], rows = 1;
+    int64_t from[SPREAD_RANK] = {0}, to[SPREAD_RANK] = {0}, at[SPREAD_RANK], rows = 1;
     const char *source = whole;
     char *target = part;
     int last = s->rank - 1;

@@ -28,7 +28,9 @@ end
 local function bits(list)
   local parts = {}
   for i, t in ipairs(list) do
-    if t:is_floating_point() then t = sgl.where(t:ne(t), sgl.full(t.shape, 0 / 0, { dtype = t.dtype }), t) end
+    if t:is_floating_point() then
+      t = sgl.where(t:ne(t), sgl.full(t.shape, 0 / 0, { dtype = t.dtype }), t)
+    end
     parts[i] = ("%s[%s] %s"):format(t.dtype, table.concat(t.shape, ","), t:bytes())
   end
   return parts

@@ -1,6 +1,7 @@
 -- support.lua: what the specs share: comparing tensors, running the program as a user would.
 
 local lfs = require "lfs"
+local sgl = require "sgl"
 
 local M = {}
 
@@ -88,6 +89,31 @@ function M.error_of(fn, ...)
   local ok, e = pcall(fn, ...)
   assert(not ok, "no error was raised")
   return e
+end
+
+-- The ways in which a function of tensors runs: { name, wrap }, where wrap(fn) is fn so.
+M.MODES = {
+  { "uncompiled", function(fn) return fn end },
+  { "compiled", function(fn) return sgl.compile(fn) end },
+  { "in segments", function(fn) return sgl.compile(fn, { fullgraph = false }) end },
+  { "with sizes that vary", function(fn) return sgl.compile(fn, { dynamic = true }) end },
+}
+
+-- Calls check(wrap) for each of them.
+function M.each_mode(check)
+  for _, mode in ipairs(M.MODES) do
+    local fine, e = pcall(check, mode[2])
+    if not fine then
+      error(("%s: %s"):format(mode[1], type(e) == "table" and e.message or tostring(e)), 0)
+    end
+  end
+end
+
+-- A shell command that must succeed; returns what it printed.
+function M.shell(command)
+  local out, status = M.run(command)
+  assert(status == 0, command .. "\n" .. out)
+  return out
 end
 
 return M

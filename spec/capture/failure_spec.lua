@@ -3,22 +3,9 @@
 
 local sgl = require "sgl"
 local core = require "sgl.core"
+local support = require "spec.support"
 
-local MODES = {
-  { "uncompiled", function(fn) return fn end },
-  { "compiled", sgl.compile },
-  { "in segments", function(fn) return sgl.compile(fn, { fullgraph = false }) end },
-  { "with sizes that vary", function(fn) return sgl.compile(fn, { dynamic = true }) end },
-}
-
-local function each_mode(check)
-  for _, mode in ipairs(MODES) do
-    local fine, e = pcall(check, mode[2])
-    if not fine then
-      error(("%s: %s"):format(mode[1], type(e) == "table" and e.message or tostring(e)), 0)
-    end
-  end
-end
+local each_mode = support.each_mode
 
 -- What the error of fn says.
 local function message_of(fn, ...)
@@ -147,7 +134,7 @@ describe("an error in a step", function()
   it("of a computed position leaves nothing behind it when it is compiled", function()
     for mode = 2, 4 do
       local rows, after = sgl.tensor { 1.0, 2.0, 3.0 }, sgl.tensor(0.0)
-      local step = MODES[mode][2](function(i)
+      local step = support.MODES[mode][2](function(i)
         local y = rows:index_select(1, i + 1)
         after:assign(after + y:sum())
         return y

@@ -3,22 +3,9 @@
 -- the first are 0. Values are worked out by hand.
 
 local sgl = require "sgl"
+local support = require "spec.support"
 
-local MODES = {
-  { "uncompiled", function(fn) return fn end },
-  { "compiled", sgl.compile },
-  { "in segments", function(fn) return sgl.compile(fn, { fullgraph = false }) end },
-  { "with sizes that vary", function(fn) return sgl.compile(fn, { dynamic = true }) end },
-}
-
-local function each_mode(check)
-  for _, mode in ipairs(MODES) do
-    local fine, e = pcall(check, mode[2])
-    if not fine then
-      error(("%s: %s"):format(mode[1], type(e) == "table" and e.message or tostring(e)), 0)
-    end
-  end
-end
+local each_mode = support.each_mode
 
 -- fn(w, …) with w = 3 in each mode, for calls whose arguments and gradients are given.
 local function expect(calls, fn)

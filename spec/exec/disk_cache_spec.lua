@@ -7,15 +7,10 @@ local entries = require "spec.entries"
 local random_graph = require "spec.random_graph"
 local sgl = require "sgl"
 local support = require "spec.support"
+local shell, read, write = support.shell, support.read, support.write
 
 local binary = support.run("realpath " .. support.binary):match "[^\n]+"
 local folder
-
-local function shell(command)
-  local out, status = support.run(command)
-  assert(status == 0, command .. "\n" .. out)
-  return out
-end
 
 local function files(pattern)
   local list = {}
@@ -23,16 +18,6 @@ local function files(pattern)
     if name:find(pattern or "%.sgl$") then list[#list + 1] = folder .. "/" .. name end
   end
   return list
-end
-
-local function read(path)
-  local file <close> = assert(io.open(path, "rb"))
-  return file:read "a"
-end
-
-local function write(path, text)
-  local file <close> = assert(io.open(path, "wb"))
-  assert(file:write(text))
 end
 
 local LIMIT = core.knob "cache_size_limit"

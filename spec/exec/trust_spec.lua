@@ -5,25 +5,10 @@ local core = require "sgl.core"
 local entries = require "spec.entries"
 local sgl = require "sgl"
 local support = require "spec.support"
+local shell, read, write = support.shell, support.read, support.write
 
 local IS_ROOT = support.run "id -u" == "0\n"
 local base, folder                       -- a folder of this spec, and the one of programs in it
-
-local function shell(command)
-  local out, status = support.run(command)
-  assert(status == 0, command .. "\n" .. out)
-  return out
-end
-
-local function read(path)
-  local file <close> = assert(io.open(path, "rb"))
-  return file:read "a"
-end
-
-local function write(path, text)
-  local file <close> = assert(io.open(path, "wb"))
-  assert(file:write(text))
-end
 
 local function list(where)
   local names = {}

@@ -4,19 +4,9 @@
 local core = require "sgl.core"
 local sgl = require "sgl"
 local support = require "spec.support"
+local shell, read = support.shell, support.read
 
 local folder
-
-local function shell(command)
-  local out, status = support.run(command)
-  assert(status == 0, command .. "\n" .. out)
-  return out
-end
-
-local function read(path)
-  local file <close> = assert(io.open(path, "rb"))
-  return file:read "a"
-end
 
 before_each(function() folder = shell("mktemp -d"):match "[^\n]+" .. "/" end)
 

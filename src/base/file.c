@@ -18,7 +18,7 @@
 enum { FIRST_READ = 1 << 16, PIECE = 1 << 18, MAGIC = 2, GZIP_WINDOW = 15 + 16 };
 static const size_t FILE_LIMIT = SIZE_MAX / 8;
 static const size_t READ_MAX = 1 << 24; /* in one call, between looks at FileRules.stop */
-const FileRules FILE_NO_RULES = {0};
+static const FileRules NO_RULES = {0};
 
 typedef struct Buffer {
     char *at;
@@ -116,7 +116,7 @@ int base_file_there(const char *path, Err *e)
 int base_file_read_fd(int fd, const char *shown, char **data, size_t *n, Err *e)
 {
     Buffer b = {0};
-    return finish(&b, read_all(&(From){fd, shown, &FILE_NO_RULES, e}, &b), data, n);
+    return finish(&b, read_all(&(From){fd, shown, &NO_RULES, e}, &b), data, n);
 }
 
 int base_file_open(const char *path, const FileRules *rules, Err *e)
@@ -131,7 +131,7 @@ int base_file_open(const char *path, const FileRules *rules, Err *e)
 
 int base_file_read(const char *path, char **data, size_t *n, Err *e)
 {
-    int fd = base_file_open(path, &FILE_NO_RULES, e);
+    int fd = base_file_open(path, &NO_RULES, e);
     if (fd < 0) return fd;
     int status = base_file_read_fd(fd, path, data, n, e);
     close(fd);

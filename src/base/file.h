@@ -12,7 +12,6 @@ typedef struct FileRules {
     const atomic_int *stop;          /* not 0: SGL_EINTR; NULL: nothing */
     int64_t unpack_limit;            /* bytes that gzip may unpack to; 0: any number */
 } FileRules;
-extern const FileRules FILE_NO_RULES;
 
 /* Is there a file of this name that can be read to its end? 1, or 0 where nothing is; what is there
  * and is no regular file, or cannot be reached, is an error. */

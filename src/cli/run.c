@@ -57,6 +57,7 @@ static const char USAGE[] =
     "  -n, --ranks    how many processes run the script as one job (default: one a processor)\n"
     "  --timeout      seconds that a rank waits for the others (default 30)\n"
     "  --log          folder for what the ranks behind the first print: rank1.txt, …\n"
+    "  --plan fsdp    a setting: what ranks share: ddp, fsdp, data=2,fsdp=2, data=2,model=2\n"
     "  --exact 8      a setting: the same bits on 1, 2, 4 or 8 ranks\n";
 
 static int refuse(const char *what, const char *word)

@@ -28,12 +28,9 @@ Job *comm_job_new(int ranks, double timeout, Err *e)
     }
     j->ranks = ranks;
     j->timeout = timeout;
-    j->bytes = bytes;
     if (getrandom(&j->seed, sizeof j->seed, 0) < 0) j->seed = (uint64_t)getpid();
     return j;
 }
-
-void comm_job_free(Job *j) { munmap(j, j->bytes); }
 
 char *comm_job_room(const Job *j, int r, unsigned channel, unsigned turn)
 {

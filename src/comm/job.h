@@ -35,7 +35,6 @@ typedef struct JobRank {
 typedef struct Job {
     int ranks;
     double timeout;            /* seconds that a rank waits for others */
-    size_t bytes;              /* of the whole */
     uint64_t seed;             /* Comm.seed */
     _Atomic uint32_t stopped;  /* 0: it runs; 1: somebody writes the verdict; 2: it is there */
     char verdict[JOB_VERDICT];
@@ -44,7 +43,6 @@ typedef struct Job {
 
 /* NULL with *e set: the memory is not there. */
 Job *comm_job_new(int ranks, double timeout, Err *e);
-void comm_job_free(Job *j);
 /* The job is over for all ranks, for this reason, unless it is already; wakes who waits. */
 void comm_job_stop(Job *j, const char *verdict);
 bool comm_job_stopped(const Job *j);

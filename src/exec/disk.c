@@ -31,14 +31,14 @@ static Disk *disk_of(Ctx *cx)
     return slot ? &slot->disk : NULL;
 }
 
-bool exec_disk_enabled(Ctx *cx) { return base_knob_has(&cx->knobs, KNOB_enable, "disk"); }
+static bool enabled(const Ctx *cx) { return base_knob_has(&cx->knobs, KNOB_enable, "disk"); }
 
 /* ---- the folder */
 
 const char *exec_disk_folder(Ctx *cx)
 {
     Disk *d = disk_of(cx);
-    if (!d || !exec_disk_enabled(cx)) return NULL;
+    if (!d || !enabled(cx)) return NULL;
     if (!d->folder) {
         d->folder = exec_folder_find(cx);
         d->total = -1;

@@ -27,7 +27,6 @@ typedef struct Disk {
 } Disk;
 
 /* The folder, as the settings say now. */
-bool exec_disk_enabled(Ctx *cx);
 const char *exec_disk_folder(Ctx *cx);             /* NULL: there is none */
 void exec_disk_forget(Ctx *cx);                    /* the setting cache_dir has changed */
 /* The body stored under the key, the caller's to free; NULL: not there. */

@@ -34,8 +34,6 @@ Axes shard_partial(const Lower *l, const Node *n);
 /* part.c: n over the parts in[] of its inputs, with a result that lies like spec; where it is
  * partial, this rank's share. NULL with the error set. */
 Node *shard_part(Lower *l, const Node *n, Node **in, const Axes *spec);
-/* What a share adds nothing by: -0, 1, or the least or the largest value. */
-double shard_neutral(FactorKind kind, Dtype dtype);
 /* move.c: a value of n that lies like `from`, as it lies like `to`. */
 Node *shard_move(Lower *l, const Node *n, Node *at, const Axes *from, const Axes *to);
 /* Shares over the axes of n's result, which lies like `spec`, become the whole sum. Where n itself

@@ -13,7 +13,8 @@
 #include "ir/dot.h"
 #include "shard/lower.h"
 
-double shard_neutral(FactorKind kind, Dtype dtype)
+/* What a share adds nothing by: -0, 1, or the least or the largest value. */
+static double neutral(FactorKind kind, Dtype dtype)
 {
     static const struct {
         double least, largest;
@@ -201,7 +202,7 @@ static Node *reduce(Lower *l, const Node *n, Node **in, const Axes *spec)
     bool shared = shard_partial(l, n) != 0;
     if (shared && reduced_here(l, n, in) == 0) {
         shard_dims(l, n, spec, dims);
-        double none = shard_neutral((FactorKind)v->f.kind[k], (Dtype)n->dtype);
+        double none = neutral((FactorKind)v->f.kind[k], (Dtype)n->dtype);
         return ir_const(l->to, (Dtype)n->dtype, n->rank, dims, none);
     }
     bool blocks = shared && ir_attr_place(n, "blocks") >= 0 && ir_blocks(n).n > 1;
@@ -217,8 +218,7 @@ static Node *scatter(Lower *l, const Node *n, Node **in, const Axes *spec)
     Dim dims[OP_MAX_RANK];
     if (!shard_partial(l, n)) return ir_node_over(l->to, n, in);
     shard_dims(l, n, spec, dims);
-    in[0] =
-        ir_const(l->to, (Dtype)n->dtype, n->rank, dims, shard_neutral(FACTOR_sum, (Dtype)n->dtype));
+    in[0] = ir_const(l->to, (Dtype)n->dtype, n->rank, dims, neutral(FACTOR_sum, (Dtype)n->dtype));
     if (reduced_here(l, n, in) == 0) return in[0];
     return reduce(l, n, in, spec);
 }

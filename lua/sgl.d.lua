@@ -1686,7 +1686,7 @@ function sgl.Imported:state_dict() end
 ---@return any # the imported function
 function sgl.Imported:load_state_dict(dict, o) end
 
----The state of floats, for an optimizer that trains it further.
+---The state that was a parameter, for an optimizer that trains it further.
 ---@return table # list
 function sgl.Imported:parameters() end
 

@@ -9,6 +9,7 @@
 local api = require "sgl.api"
 local compile = require "sgl.compile"
 local core = require "sgl.core"
+local dist_write = require "sgl.dist.write"
 local fields = require "sgl.nn.fields"
 local loading = require "sgl.loading"
 
@@ -108,16 +109,15 @@ end
 
 -- The capture of `what` for the specs, and the examples it was captured with.
 local function capture(what, specs, o)
-  local restore
   check_specs(specs)
-  if is_module(what) then
-    restore = keep_modes(what)
-    if o.train then what:train() else what:eval() end
-  end
-  local fn, inputs, examples = function_of(what, #specs), {}, {}
+  local fn, inputs, examples, restore = function_of(what, #specs), {}, {}, nil
   for i, spec in ipairs(specs) do
     inputs[i] = getmetatable(spec) == api.root.Spec and spec or false
     examples[i] = example_of(spec)
+  end
+  if is_module(what) then
+    restore = keep_modes(what)
+    if o.train then what:train() else what:eval() end
   end
   local ok, entry, whole = capture_once(fn, inputs, examples, false)
   if ok and not whole then ok, entry = capture_once(fn, inputs, examples, true) end
@@ -127,7 +127,7 @@ end
 
 -- ---- the file
 
--- The inputs of the graph that are state, as { name, tensor } with copies of their values.
+-- The inputs of the graph that are state, as { name, tensor, is it a parameter? }.
 local function state_of(graph, entry)
   local by_name, list = {}, {}
   for i, tensor in ipairs(entry.program:state()) do by_name[entry.state[i]] = tensor end
@@ -135,22 +135,28 @@ local function state_of(graph, entry)
     if input.state and input.name == "rng" then
       list[#list + 1] = { "rng", core.tensor({ core.rng() }, "i64") }
     elseif input.state then
-      list[#list + 1] = { input.name, by_name[input.name] }
+      local tensor = by_name[input.name]
+      list[#list + 1] = { input.name, tensor, fields.is_parameter(tensor) }
     end
   end
   return list
 end
 
--- The tensors of a graph's inputs: state by name, the others in their order.
-local function gather(graph, state, arguments)
-  local list, next_argument = {}, 0
+-- What each input of the graph is: the name of state, or the number of an argument.
+local function slots_of(graph)
+  local slots, arguments = {}, 0
   for i, input in ipairs(graph:inputs()) do
-    if input.state then
-      list[i] = state[input.name]
-    else
-      next_argument = next_argument + 1
-      list[i] = arguments[next_argument]
-    end
+    if not input.state then arguments = arguments + 1 end
+    slots[i] = input.state and input.name or arguments
+  end
+  return slots
+end
+
+-- The tensors of a graph's inputs.
+local function gather(slots, state, arguments)
+  local list = {}
+  for i, slot in ipairs(slots) do
+    list[i] = math.type(slot) and arguments[slot] or state[slot]
   end
   return list
 end
@@ -163,14 +169,14 @@ end
 
 -- All that a run gives and leaves, as bytes.
 local function outcome(graph, state, examples)
-  local results, assigned = graph:apply(gather(graph, state, examples))
+  local results, assigned = graph:apply(gather(slots_of(graph), state, examples))
   local bytes = {}
   for i, t in ipairs(results) do bytes[i] = t:bytes() end
   for _, item in ipairs(assigned) do bytes[#bytes + 1] = item[2]:bytes() end
   return bytes
 end
 
--- Does the file compute what the captured graph does? Else what differs.
+-- Does the file compute what the captured graph does? Else what differs, or what it raised.
 local function check(path, graph, state, examples)
   local file = core.bundle_read(path)
   local again = file and core.parse(file.graph)
@@ -191,15 +197,23 @@ local function about_of(what, o)
   return about
 end
 
+-- A step has state that a run changes.
+local function kind_of(graph)
+  for _, input in ipairs(graph:inputs()) do
+    if input.assigned then return "step" end
+  end
+  return "function"
+end
+
 -- Writes beside the file, and puts it in its place when it was found right.
-local function write(path, kind, graph, state, examples, about)
+local function write(path, graph, state, examples, about)
   local part = path:sub(-1) == "/" and path or path .. ".new"
-  local ok, message, code = core.bundle_write(part, kind, graph:text(), state, about)
+  local ok, message, code = core.bundle_write(part, kind_of(graph), graph:text(), state, about)
   if not ok then return nil, "export: " .. message:gsub("%.new:", ":", 1), code end
-  local wrong = check(part, graph, state, examples)
-  if wrong then
+  local fine, wrong = pcall(check, part, graph, state, examples)
+  if not fine or wrong then
     os.remove(part)
-    return nil, ("export: %s was not kept: %s"):format(path, wrong), "SGL_EINTERN"
+    return nil, ("export: %s was not kept: %s"):format(path, tostring(wrong)), "SGL_EINTERN"
   end
   if part ~= path then
     ok, message = os.rename(part, path)
@@ -208,18 +222,13 @@ local function write(path, kind, graph, state, examples, about)
   return true
 end
 
-local function kind_of(graph, state, examples)
-  local _, assigned = graph:apply(gather(graph, by_name(state), examples))
-  return #assigned > 0 and "step" or "function"
-end
-
 api.fn(api.root, "export", {
   doc = "Writes a module, a function or a whole training step as a bundle: the captured graph and "
     .. "the values of its state, which sgl.import and the C function sgl_load run without the "
     .. "script. What was written is read back, run and compared before it is kept.",
   args = { { "what", "any", "a module (in evaluation mode), a function, a compiled function" },
            { "specs", "table", "for each argument a sgl.spec, or a tensor as an example" } },
-  opts = { { "file", "string", nil, "the bundle, a zip; a name that ends in / is a folder"  },
+  opts = { { "file", "string", nil, "the bundle, a zip; a name that ends in / is a folder" },
            { "train", "boolean", false, "a module: as it is in training" },
            { "name", "string", nil, "kept in the file" },
            { "about", "table", nil, "texts by name, kept in the file" } },
@@ -244,7 +253,9 @@ api.fn(api.root, "export", {
   if graph:count "print" + graph:count "assert" > 0 then
     return nil, "export: blocked in serialising: the step prints or asserts", "SGL_EUNSUP"
   end
-  return write(o.file, kind_of(graph, state, examples), graph, state, examples, about_of(what, o))
+  return dist_write(state, o.file, function()
+    return write(o.file, graph, state, examples, about_of(what, o))
+  end)
 end)
 
 -- ---- and back
@@ -268,6 +279,7 @@ api.fn(api.root, "import", {
   if not file then return nil, message, code end
   local graph, state = core.parse(file.graph), by_name(file.state)
   local names, arguments = {}, {}
+  for _, item in ipairs(file.state) do fields.mark(item[2], item[3]) end
   for _, input in ipairs(graph:inputs()) do
     if not input.state then
       arguments[#arguments + 1] = input.name or ("input " .. #arguments + 1)
@@ -279,7 +291,8 @@ api.fn(api.root, "import", {
     end
   end
   return setmetatable({ kind = file.kind, version = file.version, about = file.about, path = path,
-    program = graph, names = names, arguments = arguments, state = state }, Imported)
+    program = graph, slots = slots_of(graph), names = names, arguments = arguments,
+    state = state }, Imported)
 end)
 
 function Imported:__call(...)
@@ -294,9 +307,8 @@ function Imported:__call(...)
         self.arguments[i], api.describe(given[i])))
     end
   end
-  local inputs = self.program:inputs()
-  local results, assigned = self.program:apply(gather(self.program, self.state, given))
-  for _, item in ipairs(assigned) do self.state[inputs[item[1]].name]:assign(item[2]) end
+  local results, assigned = self.program:apply(gather(self.slots, self.state, given))
+  for _, item in ipairs(assigned) do self.state[self.slots[item[1]]]:assign(item[2]) end
   return table.unpack(results)
 end
 
@@ -331,12 +343,12 @@ api.method(Imported, "load_state_dict", {
 end)
 
 api.method(Imported, "parameters", {
-  doc = "The state of floats, for an optimizer that trains it further.", returns = "list",
+  doc = "The state that was a parameter, for an optimizer that trains it further.",
+  returns = "list",
 }, function(self)
   local list = {}
   for _, name in ipairs(self.names) do
-    local t = self.state[name]
-    if t:is_floating_point() then list[#list + 1] = t end
+    if fields.is_parameter(self.state[name]) then list[#list + 1] = self.state[name] end
   end
   return list
 end)

@@ -17,7 +17,7 @@ local function grouped(n)
   return text:sub(1, head) .. text:sub(head + 1):gsub("...", ",%0")
 end
 
-local function bytes_of(t) return t:numel() * #core.full({}, 0, t.dtype):bytes() end
+local function bytes_of(t) return #t:bytes() end
 
 local function type_of(t) return t.dtype .. api.shape_text(t.shape) end
 

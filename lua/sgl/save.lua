@@ -9,6 +9,7 @@
 --        the others of its file can be read.
 local api = require "sgl.api"
 local core = require "sgl.core"
+local write = require "sgl.dist.write"
 
 local raise = core.raise
 
@@ -62,16 +63,6 @@ local function add(list, name, value, path, seen, above)
   return list
 end
 
--- Rank 0 writes. The others take part in putting together what ranks share, and wait until the file
--- is there.
-local function write(list, metadata, path)
-  local rank, written, message, code = core.job(), true, nil, nil
-  if rank == 0 then written, message, code = core.save(list, metadata, path) end
-  for i = 1, rank > 0 and #list or 0 do list[i][2]:bytes() end
-  if core.together(written) then return true end
-  return nil, message or path .. ": rank 0 could not write it", code or "SGL_EFILE"
-end
-
 api.fn(api.root, "save", {
   doc = "Writes tensors by name to a file, in the format that its ending names, else safetensors. "
     .. "On several ranks all call it, and rank 0 writes.",
@@ -83,7 +74,7 @@ api.fn(api.root, "save", {
     .. "table that contains itself",
 }, function(state, path, o)
   local list = add({}, "", state, path, {}, {})
-  return write(list, o.metadata or {}, path)
+  return write(list, path, function() return core.save(list, o.metadata or {}, path) end)
 end)
 
 -- Reading such a name says why there is no tensor.

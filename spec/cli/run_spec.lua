@@ -252,6 +252,25 @@ describe("state that ranks share", function()
     assert.truthy(alone:find("/no/such/folder", 1, true), alone)
     assert.are.equal(alone, run_text(text, "run -n 4 --exact 4 --plan fsdp"))
   end)
+
+  it("is exported as on one rank", function()
+    local text = [[
+      local specs = { sgl.spec { 6, 8 }, sgl.spec { 6, 4 } }
+      assert(sgl.export(step, specs, { file = arg[1] .. "step.sgl" }))
+      print(select(2, sgl.export(step, specs, { file = "/no/such/folder/step.sgl" })))
+      local core = require "sgl.core"
+      local bytes = {}
+      for i, item in ipairs(core.bundle_read(arg[1] .. "step.sgl").state) do
+        bytes[i] = item[1] .. item[2]:bytes()
+      end
+      print(core.checksum(table.concat(bytes)))
+      print(sgl.import(arg[1] .. "step.sgl")(sgl.ones(6, 8), sgl.ones(6, 4)):item())
+    ]]
+    local alone = run_text(text, "--exact 4")
+    assert.matches("/no/such/folder.*%x%x%x%x%x%x%x%x\n%d", alone)
+    local together = run_text(text, "run -n 4 --exact 4 --plan fsdp")
+    assert.are.equal(alone:match "%x+\n[%d.e+-]+\n$", together:match "%x+\n[%d.e+-]+\n$")
+  end)
 end)
 
 describe("weights that ranks share", function()

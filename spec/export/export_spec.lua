@@ -5,8 +5,10 @@ local lfs = require "lfs"
 local sgl = require "sgl"
 local core = require "sgl.core"
 local engine = require "spec.engine"
+local support = require "spec.support"
 
 local nn, optim = sgl.nn, sgl.optim
+local read, write = support.read, support.write
 local n = sgl.dim("n", { max = 64 })
 local folder
 
@@ -42,27 +44,12 @@ local function bytes_of(dict)
   return list
 end
 
-local function read(name)
-  local file = assert(io.open(name, "rb"))
-  local text = file:read "a"
-  file:close()
-  return text
-end
-
-local function write(name, text)
-  local file = assert(io.open(name, "wb"))
-  file:write(text)
-  file:close()
-end
-
 describe("sgl.export", function()
   setup(function()
-    folder = os.tmpname()
-    os.remove(folder)
-    assert(lfs.mkdir(folder))
+    folder = support.folder():sub(1, -2)
   end)
 
-  teardown(function() os.execute("rm -r " .. folder) end)
+  teardown(function() support.remove(folder) end)
 
   describe("an exported step", function()
     it("goes on with the bits of the live one, at any size", function()
@@ -145,6 +132,19 @@ describe("sgl.export", function()
         assert.are.equal(m.weight:bytes(), again.state.weight:bytes())
         assert.are.equal(m.bias:bytes(), again.state.bias:bytes())
       end
+    end)
+
+    it("has the parameters that it had, whatever else is state", function()
+      local m = model()
+      assert(sgl.export(m, { SPECS[1] }, { file = path "norm.sgl" }))
+      local again = sgl.import(path "norm.sgl")
+      assert.are.equal(#m:parameters(), #again:parameters())
+      assert.is_true(#again.names > #again:parameters())
+      assert.are.equal(m[1].weight:bytes(), again:parameters()[1]:bytes())
+      local step = training()
+      step(batch(1, 4))
+      assert(sgl.export(step, SPECS, { file = path "norm.sgl" }))
+      assert.are.equal(#m:parameters(), #sgl.import(path "norm.sgl"):parameters())
     end)
 
     it("may be a folder, which needs no libzip", function()
@@ -278,8 +278,6 @@ describe("sgl.export", function()
   end)
 
   describe("sgl inspect", function()
-    local support = require "spec.support"
-
     local function inspect(...)
       local words = table.concat({ ... }, " ")
       return support.run(("%s inspect %s"):format(support.binary, words))

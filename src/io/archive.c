@@ -240,5 +240,4 @@ void io_archive_free(Archive *a)
 {
     for (int i = 0; i < a->parts.n; i++) base_mem_free((void *)a->parts.at[i].data);
     vec_free(&a->parts);
-    base_arena_free(&a->arena);
 }

@@ -7,13 +7,11 @@
 #ifndef SGL_IO_ARCHIVE_H
 #define SGL_IO_ARCHIVE_H
 #include <stddef.h>
-#include "base/arena.h"
 #include "base/err.h"
 #include "base/vec.h"
 
 typedef struct ArchivePart { const char *name; const void *data; size_t bytes; } ArchivePart;
 typedef struct Archive {
-    Arena arena;                       /* of names */
     VEC(ArchivePart) parts;            /* data: base_mem_free; each with a 0 behind its last byte */
 } Archive;
 

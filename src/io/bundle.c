@@ -46,8 +46,9 @@ int io_bundle_write(const char *path, const Bundle *b, Err *e)
     Str manifest = {0}, state = {0};
     FileWrite to;
     base_write_begin_memory(&to, &state);
-    int status =
-        io_format_find("safetensors")->save(b->state.arrays.at, b->state.arrays.n, NULL, 0, &to, e);
+    int status = io_format_find("safetensors")
+                     ->save(b->state.arrays.at, b->state.arrays.n, b->state.pairs.at,
+                            b->state.pairs.n, &to, e);
     status = status < 0 ? (base_write_drop(&to), status) : base_write_end(&to, e);
     ArchivePart part[PARTS] = {[GRAPH] = {NAMES[GRAPH], b->graph, strlen(b->graph)},
                                [STATE] = {NAMES[STATE], state.at, state.n}};

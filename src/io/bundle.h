@@ -5,7 +5,8 @@
  *                       the format's number, the version that wrote it, bytes and CRC-32 of the
  *                       other parts, and texts by name
  *   graph.txt           the graph (ir/text.h)
- *   state.safetensors   a value for each state input, by its name
+ *   state.safetensors   a value for each state input, by its name; metadata: "parameter" for those
+ *                       that are to be trained
  */
 #ifndef SGL_IO_BUNDLE_H
 #define SGL_IO_BUNDLE_H

@@ -33,14 +33,19 @@ static int no_memory(lua_State *L)
     return bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a bundle");
 }
 
-/* The list of { name, tensor } at arg, values computed; the data is borrowed from the tensors. */
+static const char PARAMETER[] = "parameter"; /* what the file says of a name in the state */
+
+/* The list of { name, tensor, is it a parameter? } at arg, values computed; the data is borrowed
+ * from the tensors. */
 static void add_state(lua_State *L, Host *h, int arg, Bundle *b)
 {
     int n = bind_check_list(L, arg, "export: the state");
     for (int i = 1; i <= n; i++) {
         lua_rawgeti(L, arg, i);
-        lua_rawgeti(L, -1, 1);
-        lua_rawgeti(L, -2, 2);
+        lua_rawgeti(L, -1, 3);
+        bool parameter = lua_toboolean(L, -1);
+        lua_rawgeti(L, -2, 1);
+        lua_rawgeti(L, -3, 2);
         const Storage *s = tensor_value(L, h, lua_gettop(L), "export");
         FileArray a = {.name = luaL_checkstring(L, -2),
                        .dtype = s->dtype,
@@ -48,8 +53,10 @@ static void add_state(lua_State *L, Host *h, int arg, Bundle *b)
                        .data = tensor_host(L, h, s),
                        .bytes = s->bytes};
         memcpy(a.dims, s->dims, s->rank * sizeof *s->dims);
-        if (!vec_push(&b->state.arrays, a)) no_memory(L);
-        lua_pop(L, 3);
+        FilePair mark = {a.name, PARAMETER};
+        if (!vec_push(&b->state.arrays, a) || (parameter && !vec_push(&b->state.pairs, mark)))
+            no_memory(L);
+        lua_pop(L, 4);
     }
 }
 
@@ -67,7 +74,8 @@ static void add_about(lua_State *L, int arg, Bundle *b)
     }
 }
 
-/* core.bundle_write(path, kind, graph as text, list of { name, tensor }, list of { key, text }) */
+/* core.bundle_write(path, kind, graph as text, { { name, tensor, is it a parameter? }, … },
+ * { { key, text }, … }) */
 static int bundle_write(lua_State *L)
 {
     Host *h = bind_of(L);
@@ -84,7 +92,15 @@ static int bundle_write(lua_State *L)
     return 1;
 }
 
-/* A list of { name, tensor }. */
+static bool is_parameter(const FileArrays *file, const char *name)
+{
+    for (int i = 0; i < file->pairs.n; i++)
+        if (!strcmp(file->pairs.at[i].key, name))
+            return !strcmp(file->pairs.at[i].value, PARAMETER);
+    return false;
+}
+
+/* A list of { name, tensor, is it a parameter? }. */
 static void push_state(lua_State *L, Host *h, const Bundle *b)
 {
     Err e = {0};
@@ -101,11 +117,13 @@ static void push_state(lua_State *L, Host *h, const Bundle *b)
         if (io_source_read(&b->source, a, dev_storage_edit(s), &e) < 0)
             bind_raise(L, e.code, e.hint, "%s", e.text);
         lua_rawseti(L, -2, 2);
+        lua_pushboolean(L, is_parameter(&b->state, a->name));
+        lua_rawseti(L, -2, 3);
         lua_rawseti(L, -2, i + 1);
     }
 }
 
-/* core.bundle_read(path) -> { kind, version, graph = text, state = { { name, tensor }, … },
+/* core.bundle_read(path) -> { kind, version, graph = text, state = { { name, tensor, … }, … },
  * about = { key = text } } */
 static int bundle_read(lua_State *L)
 {

@@ -143,6 +143,7 @@ static void push_end(lua_State *L, const Node *n, const char *name, int at)
     lua_rawseti(L, -2, at);
 }
 
+/* g:inputs() -> list; `state` and `assigned` say whether a run keeps it, and changes it. */
 static int graph_inputs(lua_State *L)
 {
     const Graph *g = check_graph(L);
@@ -152,6 +153,12 @@ static int graph_inputs(lua_State *L)
         lua_rawgeti(L, -1, i + 1);
         lua_pushboolean(L, g->inputs.at[i].kind == INPUT_STATE);
         lua_setfield(L, -2, "state");
+        lua_pop(L, 1);
+    }
+    for (int i = 0; i < g->assigns.n; i++) {
+        lua_rawgeti(L, -1, g->assigns.at[i].input + 1);
+        lua_pushboolean(L, 1);
+        lua_setfield(L, -2, "assigned");
         lua_pop(L, 1);
     }
     return 1;

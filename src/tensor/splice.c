@@ -17,9 +17,7 @@
 static Node *splice_node(Rebuild *rb, const Node *n, Node **in)
 {
     Node *const *given = rb->arg;
-    for (int i = 0; n->op == OP_input && i < rb->from->inputs.n; i++)
-        if (rb->from->inputs.at[i].node == n) return given[i];
-    return ir_rebuild_same(rb, n, in);
+    return n->op == OP_input ? given[ir_attr_int(n, 0)] : ir_rebuild_same(rb, n, in);
 }
 
 /* The shapes of the tensors, whose sizes and dtypes must be those of the inputs. */

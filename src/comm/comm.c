@@ -31,6 +31,13 @@ int comm_meet(Comm *c, const char *what, CommKind kind, int64_t n, const int64_t
     return c->transport->all_reduce(c, &call, kind, DT_i64, n, in, out);
 }
 
+int64_t comm_parts_total(const CommParts *p, int members)
+{
+    int64_t n = 0;
+    for (int m = 0; m < members; m++) n += p->length[m];
+    return n;
+}
+
 static const char *const KINDS[] = {
     [COMM_sum] = "sum",
     [COMM_prod] = "prod",

@@ -30,6 +30,8 @@ typedef enum CommKind { COMM_sum, COMM_prod, COMM_max, COMM_min, COMM_KINDS } Co
 
 /* Parts of a dim: an array is [outer, Σ length, inner bytes], member i has length[i] of it. */
 typedef struct CommParts { int64_t outer, inner, length[MESH_RANKS]; } CommParts;
+/* The length of the dim over so many members. */
+int64_t comm_parts_total(const CommParts *p, int members);
 
 typedef struct Transport {
     const char *name;

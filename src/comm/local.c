@@ -261,19 +261,13 @@ static int local_all_reduce(Comm *c, const CommCall *call, CommKind kind, Dtype 
 
 /* ---- all_gather and reduce_scatter */
 
-static int64_t total(const CommParts *p, int members)
-{
-    int64_t n = 0;
-    for (int m = 0; m < members; m++) n += p->length[m];
-    return n;
-}
-
 /* Bytes [at, at + n) of part `member`, which lie one behind the other at `packed`, are brought to
  * their places in the whole, or (`out` false) from there. */
 static void place(const CommParts *p, int members, int member, int64_t at, int64_t n, char *whole,
                   char *packed, bool out)
 {
-    int64_t row = p->length[member] * p->inner, all = total(p, members) * p->inner, before = 0;
+    int64_t row = p->length[member] * p->inner, all = comm_parts_total(p, members) * p->inner,
+            before = 0;
     for (int m = 0; m < member; m++) before += p->length[m] * p->inner;
     while (n > 0) {
         int64_t within = at % row, some = row - within < n ? row - within : n;

@@ -97,21 +97,21 @@ static CommParts parts_of(const Collective *k, const Node *like)
     return p;
 }
 
-static int64_t total(const CommParts *p, int members)
+/* Are the parts of the dim those that this rank has, `own`, and that all have together, `whole`? */
+static int check_parts(const Collective *k, const CommParts *p, int64_t own, int64_t whole)
 {
-    int64_t n = 0;
-    for (int m = 0; m < members; m++) n += p->length[m];
-    return n;
+    const CommGroup *g = &k->call.group;
+    if (p->length[g->me] == own && comm_parts_total(p, g->n) == whole) return SGL_OK;
+    return base_fail(k->comm->cx, SGL_ESTATE, "%s: this is not rank %d's part", k->what,
+                     k->comm->rank);
 }
 
 static int run_gather(Collective *k, const void *in, void *out)
 {
     const Node *n = k->n, *x = n->in[0];
     CommParts p = parts_of(k, n);
-    if (p.length[k->call.group.me] != x->dims[k->dim] ||
-        total(&p, k->call.group.n) != n->dims[k->dim])
-        return base_fail(n->graph->cx, SGL_ESTATE, "%s: this is not rank %d's part", k->what,
-                         k->comm->rank);
+    int code = check_parts(k, &p, x->dims[k->dim], n->dims[k->dim]);
+    if (code < 0) return code;
     return k->comm->transport->all_gather(k->comm, &k->call, &p, in, out);
 }
 
@@ -119,10 +119,8 @@ static int run_scatter(Collective *k, const void *in, void *out)
 {
     const Node *n = k->n, *x = n->in[0];
     CommParts p = parts_of(k, n);
-    if (p.length[k->call.group.me] != n->dims[k->dim] ||
-        total(&p, k->call.group.n) != x->dims[k->dim])
-        return base_fail(n->graph->cx, SGL_ESTATE, "%s: this is not rank %d's part", k->what,
-                         k->comm->rank);
+    int code = check_parts(k, &p, n->dims[k->dim], x->dims[k->dim]);
+    if (code < 0) return code;
     return k->comm->transport->reduce_scatter(k->comm, &k->call, k->kind, (Dtype)n->dtype, &p, in,
                                               out);
 }

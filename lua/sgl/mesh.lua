@@ -25,8 +25,8 @@ local function sorted(axes)
   local list = {}
   for name, count in pairs(axes) do
     if type(name) ~= "string" or not name:find "^%a[%w_]*$" or #name > 15 then
-      raise("SGL_EARG", ("mesh: an axis has a name of at most 15 letters, digits and _, got %s"):format(
-        api.describe(name)), "{ data = 2, model = 2 }")
+      raise("SGL_EARG", ("mesh: the name of an axis is at most 15 letters, digits and _, got %s")
+        :format(api.describe(name)), "{ data = 2, model = 2 }")
     end
     if math.type(count) ~= "integer" or count < 1 and count ~= -1 then
       raise("SGL_EARG", ("mesh: axis '%s' has a number of ranks, got %s"):format(name,
@@ -67,8 +67,8 @@ end
 api.fn(api.root, "mesh", {
   doc = "Arranges the ranks of the job on named axes, sgl.mesh { data = 2, model = 2 }; -1 is as "
     .. "many as are left. Axes are in the order of their names, the last counting fastest. Samples "
-    .. "lie over `data` and `fsdp`, state over `fsdp`; other names are for dist.place and, `model`, "
-    .. "for dist.tensor_parallel. --plan on the command line goes first; one rank needs no mesh. "
+    .. "lie over `data` and `fsdp`, state over `fsdp`; other names are for dist.place and, "
+    .. "`model`, for dist.tensor_parallel. --plan on the command line goes first; one rank needs no mesh. "
     .. "Without axes, says what the mesh is.",
   args = { { "axes", "table?", "ranks by name" } },
   returns = "a table: `axes`, their names in order, `size` and `at`, by name how many ranks there "
@@ -87,6 +87,7 @@ api.fn(api.root, "mesh", {
       raise("SGL_EARG", ("mesh: it has %d ranks, the job %d"):format(ranks, size),
         ("sgl run -n %d, or -1 for one of the axes"):format(ranks))
     end
+    if size == 1 then return describe(axes_of(table.concat(words, ","), size), rank) end
     config.plan = table.concat(words, ",")
   end
   return describe(axes_of(config.plan, size), rank)

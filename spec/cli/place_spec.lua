@@ -109,12 +109,13 @@ describe("a mesh", function()
 
   it("fits the job, has names and sizes", function()
     local function fails(n, call, message)
-      local out = run(n, [[local sgl = require "sgl"; local dist, model = sgl.dist, sgl.nn.ReLU(); ]]
-        .. call)
+      local out = run(n, [[local sgl = require "sgl"
+        local dist, model = sgl.dist, sgl.nn.ReLU(); ]] .. call)
       assert.truthy(out:find(message, 1, true), out)
     end
     fails(2, "sgl.mesh { data = 3, model = 2 }", "mesh: it has 6 ranks, the job 2")
-    fails(1, "sgl.mesh { 2 }", "mesh: an axis has a name of at most 15 letters, digits and _, got 1")
+    fails(1, "sgl.mesh { 2 }",
+      "mesh: the name of an axis is at most 15 letters, digits and _, got 1")
     fails(1, "sgl.mesh { data = 0 }", "axis 'data' has a number of ranks, got 0")
     fails(1, "sgl.mesh { data = -1, model = -1 }", "two axes have -1 ranks")
     fails(2, "sgl.mesh { model = 2 }; dist.ddp(model)",

@@ -4,6 +4,7 @@
 #include "ir/side.h"
 #include "ir/text.h"
 
+/* One note as a line; of a node that has no number in the text, nothing. */
 static void print_note(const Graph *g, int i, const int32_t *number, Str *out)
 {
     uint32_t node;

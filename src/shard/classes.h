@@ -23,12 +23,12 @@ typedef struct ShardNode {
 typedef struct Sharding {
     const Graph *g;
     const ShardPlan *plan;
-    const char *const *place; /* by input: shard_step */
-    bool placed;              /* some input was asked to lie over ranks */
+    const char *const *place;   /* by input: shard_step */
+    bool placed;                /* some input was asked to lie over ranks */
     Arena arena;
-    ShardNode *node; /* by id */
-    int *parent;     /* by dim: towards the dim that stands for its class */
-    int64_t *units;  /* of such a dim */
+    ShardNode *node;            /* by id */
+    int *parent;                /* by dim: towards the dim that stands for its class */
+    int64_t *units;             /* of such a dim */
 } Sharding;
 
 /* The nodes' factors and classes; SGL_ENOMEM. */

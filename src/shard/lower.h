@@ -17,9 +17,9 @@ typedef struct Placed {
 typedef struct Lower {
     Sharding *s;
     Graph *to;
-    Placed **have;        /* by old id */
-    Node *last;           /* the collective before: the next waits for it */
-    const int64_t *units; /* while a constant is made: the units of its dims */
+    Placed **have;             /* by old id */
+    Node *last;                /* the collective before: the next waits for it */
+    const int64_t *units;      /* while a constant is made: the units of its dims */
 } Lower;
 
 /* The cut of dim d of n; where this rank's part over the axes begins, and how long it is. */

@@ -21,19 +21,19 @@
 typedef struct ShardPlan {
     Mesh mesh;
     int rank;
-    Axes samples; /* what a dim of samples lies over */
-    Axes storage; /* what state lies over; 0: it is whole on every rank */
-    int blocks;   /* exact mode: S; 0: off */
-    int64_t step; /* tells steps apart: a hash of the whole graph and of the plan */
-    bool all;     /* exact mode: every float sum has blocks, not only those over
+    Axes samples;              /* what a dim of samples lies over */
+    Axes storage;              /* what state lies over; 0: it is whole on every rank */
+    int blocks;                /* exact mode: S; 0: off */
+    int64_t step;              /* tells steps apart: a hash of the whole graph and of the plan */
+    bool all;                  /* exact mode: every float sum has blocks, not only those over
                                   samples and those that end as one number */
 } ShardPlan;
 
 /* What the context's settings and its job ask for. 0: steps stay as they are; 1: they do not;
  * negative: they contradict each other. */
 int shard_plan_of(Ctx *cx, ShardPlan *out);
-/* The graph of the plan's rank; NULL with the error set. g is only read. place[i] is
- * how input i was asked to lie (below), or NULL; lies[i] is how it is taken, of rank 0 where it is
+/* The graph of the plan's rank; NULL with the error set. g is only read. place[i] is how
+ * input i was asked to lie (below), or NULL; lies[i] is how it is taken, of rank 0 where it is
  * whole. */
 Graph *shard_step(const Graph *g, const ShardPlan *plan, const char *const *place,
                   CommSpread *lies);
@@ -42,7 +42,7 @@ Graph *shard_step(const Graph *g, const ShardPlan *plan, const char *const *plac
  * axes, the outermost first; or SHARD_WHOLE. Names that the mesh has not say nothing, so a script
  * means something on any mesh. */
 #define SHARD_WHOLE "whole"
-enum { SHARD_PLACE = 96 }; /* bytes of such a text, at most */
+enum { SHARD_PLACE = 96 };     /* bytes of such a text, at most */
 /* The axes of each dim: of those that the value has. */
 void shard_place(const Mesh *m, const char *text, int rank, Axes *spec);
 /* NULL, or why it is none. */

@@ -39,8 +39,8 @@ return function(dist)
   }, function() return placement "whole" end)
 
   api.fn(dist, "place", {
-    doc = "Says how the ranks share a tensor: a parameter or other state, before the first step that "
-      .. "uses it, or a value within a step. All that is computed with it follows; what it means "
+    doc = "Says how the ranks share a tensor: a parameter or other state, before the first step "
+      .. "that uses it, or a value within a step. All that is computed with it follows; what it means "
       .. "stays. Axes that the mesh lacks are passed over.",
     args = { { "tensor", "tensor", "whose values they are" },
              { "how", "any...", "dist.shard(…), one or several, or dist.replicate()" } },
@@ -76,6 +76,7 @@ return function(dist)
   -- The plan has the axis: the script says so where nothing else did.
   local function want(what, axis, plan)
     local config = root.config
+    if dist.size == 1 then return end
     if config.plan == "" then config.plan = plan end
     if config.from "plan" ~= "program" or config.plan == plan then return end
     if not (config.plan .. ","):find(axis .. "=", 1, true) then
@@ -96,8 +97,8 @@ return function(dist)
   end)
 
   api.fn(dist, "fsdp", {
-    doc = "All ranks share the samples, and each has a part of every parameter, of its gradient and "
-      .. "of what the optimizer keeps: the plan `fsdp`, or the axis `fsdp` of the mesh. A step "
+    doc = "All ranks share the samples, and each has a part of every parameter, of its gradient "
+      .. "and of what the optimizer keeps: the plan `fsdp`, or the axis `fsdp` of the mesh. A step "
       .. "gathers what it needs. The script means what it means on one rank; --plan goes first.",
     args = { { "model", "module", "the model" } },
     returns = "the module",

@@ -68,8 +68,8 @@ api.fn(api.root, "mesh", {
   doc = "Arranges the ranks of the job on named axes, sgl.mesh { data = 2, model = 2 }; -1 is as "
     .. "many as are left. Axes are in the order of their names, the last counting fastest. Samples "
     .. "lie over `data` and `fsdp`, state over `fsdp`; other names are for dist.place and, "
-    .. "`model`, for dist.tensor_parallel. --plan on the command line goes first; one rank needs no mesh. "
-    .. "Without axes, says what the mesh is.",
+    .. "`model`, for dist.tensor_parallel. --plan on the command line goes first; one rank needs "
+    .. "no mesh. Without axes, says what the mesh is.",
   args = { { "axes", "table?", "ranks by name" } },
   returns = "a table: `axes`, their names in order, `size` and `at`, by name how many ranks there "
     .. "are and which of them this one is",

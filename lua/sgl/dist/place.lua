@@ -40,8 +40,8 @@ return function(dist)
 
   api.fn(dist, "place", {
     doc = "Says how the ranks share a tensor: a parameter or other state, before the first step "
-      .. "that uses it, or a value within a step. All that is computed with it follows; what it means "
-      .. "stays. Axes that the mesh lacks are passed over.",
+      .. "that uses it, or a value within a step. All that is computed with it follows; what it "
+      .. "means stays. Axes that the mesh lacks are passed over.",
     args = { { "tensor", "tensor", "whose values they are" },
              { "how", "any...", "dist.shard(…), one or several, or dist.replicate()" } },
     returns = "the tensor",

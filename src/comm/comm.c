@@ -33,6 +33,7 @@ typedef struct CommQueue {
     CommWork *first, *last; /* the first is being done */
 } CommQueue;
 
+/* The thread: does the first work, then tells who waits for it. It ends with the process. */
 static void *do_works(void *of)
 {
     Comm *c = of;

@@ -67,6 +67,7 @@ static int peer_ended(const Exchange *x, int member)
     return stop(x, r, text);
 }
 
+/* Who is late is asked where it is, so an endless loop has a line. */
 static int peer_late(const Exchange *x, int member)
 {
     char text[JOB_VERDICT], where[2 * JOB_TEXT];
@@ -306,6 +307,7 @@ static int all_to_all(Exchange *x)
     return code;
 }
 
+/* The root's value, piece by piece. */
 static int broadcast(Exchange *x)
 {
     int64_t all = x->w->count * (int64_t)DTYPES[x->w->dtype].bytes, at = 0;

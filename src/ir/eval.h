@@ -26,9 +26,12 @@ Evaluation *ir_eval_begin(const Graph *g, RefMode mode, const RefArray *in, int 
 int ir_eval_go(Evaluation *e, bool together, const Node **stop, const RefArray **in);
 /* Room for the value of the node that it stopped at, to be filled in; NULL with the error set. */
 RefArray *ir_eval_give(Evaluation *e, const Node *n);
-int ir_eval_take(const Evaluation *e, RefArray *out);    /* at the end: the nodes' values */
-void ir_eval_end(Evaluation *e);                         /* NULL is allowed */
+/* At the end: the nodes' values. */
+int ir_eval_take(const Evaluation *e, RefArray *out);
+/* Frees it; NULL is allowed. */
+void ir_eval_end(Evaluation *e);
 
+/* An array without values, and its end. */
 int ir_ref_alloc(RefArray *a, Dtype dtype, int rank, const int64_t *dims);
 void ir_ref_free(RefArray *a);
 /* Fills an array with values from the domain, reproducibly from the seed; `bound` is the size of

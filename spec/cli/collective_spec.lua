@@ -51,7 +51,8 @@ describe("a collective in a script", function()
       both(function(t) return dist.all_reduce(t, { axis = "b" }) end)
       both(function(t) return dist.all_reduce(t, { axis = "a" }) end)
       both(function(t) return dist.broadcast(t, { axis = "a", from = 1 }) end)
-      both(function(t) return dist.all_gather(t:reshape(2, 1), { axis = { "b", "a" }, dim = 2 }) end)
+      local both_axes = { axis = { "b", "a" }, dim = 2 }
+      both(function(t) return dist.all_gather(t:reshape(2, 1), both_axes) end)
       both(function(t) return dist.all_to_all(t:reshape(1, 2), { axis = "b", dim = 2 }) end)
     ]]
     local gathered = "1.0 3.0 2.0 4.0 10.0 30.0 20.0 40.0"
@@ -62,7 +63,7 @@ describe("a collective in a script", function()
       .. twice "1.0 2.0 10.0 20.0 3.0 4.0 30.0 40.0", (run(4, text)))
   end)
 
-  -- The loss of rank r is (r + 1) · Σ c · f(x), c = 1, 2, …; gradients are those of the sum of both.
+  -- The loss of rank r is (r + 1) · Σ c · f(x), c = 1, 2, …; gradients are of the sum of both.
   it("has the gradient of the sum of all ranks' losses", function()
     local function check(call, line)
       local text = ([[

@@ -1493,6 +1493,11 @@ function sgl.Compiled:close() end
 ---@return sgl.Compiled # Compiled: call it as the function
 function sgl.compile(fn, o) end
 
+---Arranges the ranks of the job on named axes, sgl.mesh { data = 2, model = 2 }; -1 is as many as are left. Axes are in the order of their names, the last counting fastest. Samples lie over `data` and `fsdp`, state over `fsdp`; other names are for dist.place and, `model`, for dist.tensor_parallel. --plan on the command line goes first; one rank needs no mesh. Without axes, says what the mesh is.
+---@param axes? table ranks by name
+---@return any # a table: `axes`, their names in order, `size` and `at`, by name how many ranks there are and which of them this one is
+function sgl.mesh(axes) end
+
 ---What sgl.on and sgl.on_graph_capture return. Fields: event, calls, errors, last_error. A <close> variable ends it.
 ---@class sgl.Listener
 sgl.Listener = {}
@@ -2897,6 +2902,32 @@ function sgl.dist.exact(o) end
 ---@param plan table { ['blocks.*.up'] = 'column', ['blocks.*.down'] = 'row' }
 ---@return self # the module
 function sgl.dist.tensor_parallel(model, plan) end
+
+---A placement for dist.place: a dim is shared by the ranks of an axis, or of several, the outermost first: dist.shard(1, 'model', 'data').
+---@param dim integer from 1
+---@param ... string names of axes of the mesh
+---@return any # a placement
+function sgl.dist.shard(dim, ...) end
+
+---A placement for dist.place: every rank has all of it, under any plan.
+---@return any # a placement
+function sgl.dist.replicate() end
+
+---Says how the ranks share a tensor: a parameter or other state, before the first step that uses it, or a value within a step. All that is computed with it follows; what it means stays. Axes that the mesh lacks are passed over.
+---@param tensor sgl.Tensor whose values they are
+---@param ... any dist.shard(…), one or several, or dist.replicate()
+---@return any # the tensor
+function sgl.dist.place(tensor, ...) end
+
+---All ranks share the samples, and each has the whole model: the plan `ddp`, or the axis `data` of the mesh. The script means what it means on one rank; --plan goes first.
+---@param model sgl.nn.Module the model
+---@return self # the module
+function sgl.dist.ddp(model) end
+
+---All ranks share the samples, and each has a part of every parameter, of its gradient and of what the optimizer keeps: the plan `fsdp`, or the axis `fsdp` of the mesh. A step gathers what it needs. The script means what it means on one rank; --plan goes first.
+---@param model sgl.nn.Module the model
+---@return self # the module
+function sgl.dist.fsdp(model) end
 
 sgl.nn.relu = sgl.nn.functional.relu
 sgl.nn.tanh = sgl.nn.functional.tanh

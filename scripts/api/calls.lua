@@ -496,6 +496,12 @@ copy:load_state_dict(copy:state_dict())]],
 sgl.export(model, { x }, { file = path .. ".sgl/" })
 print(#sgl.import(path .. ".sgl/"):parameters())]],
   ["dist.exact"] = "sgl.dist.exact { shards = 0 }",
+  ["sgl.mesh"] = [[print(sgl.mesh().size.data)]],
+  ["dist.ddp"] = "sgl.dist.ddp(nn.Linear(4, 8))",
+  ["dist.fsdp"] = "sgl.dist.fsdp(nn.Linear(4, 8))",
+  ["dist.place"] = "sgl.dist.place(sgl.ones(4, 8), sgl.dist.shard(2, 'model'))",
+  ["dist.shard"] = "print(sgl.dist.shard(1, 'model', 'data'))",
+  ["dist.replicate"] = "sgl.dist.place(sgl.ones(4, 8), sgl.dist.replicate())",
   ["dist.tensor_parallel"] = [[
 local model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
 sgl.dist.tensor_parallel(model, { ["1"] = "column", ["3"] = "row" })]],

@@ -25,7 +25,7 @@ void capture_part_free(Part *p)
     *p = (Part){0};
 }
 
-Graph *capture_part_make(Part *p, Graph *g, const uint8_t *shared)
+Graph *capture_part_make(Part *p, Graph *g, const char *const *place)
 {
     ShardPlan plan;
     int asked = shard_plan_of(g->cx, &plan);
@@ -36,7 +36,7 @@ Graph *capture_part_make(Part *p, Graph *g, const uint8_t *shared)
     if (asked < 0) return NULL;
     p->lies = base_mem_zero((size_t)g->inputs.n + 1, sizeof *p->lies);
     p->taken = base_mem_zero((size_t)g->inputs.n + 1, sizeof(Storage *));
-    if (p->lies && p->taken) return shard_step(g, &plan, shared, p->lies);
+    if (p->lies && p->taken) return shard_step(g, &plan, place, p->lies);
     base_no_memory(g->cx, "a program");
     return NULL;
 }

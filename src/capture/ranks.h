@@ -16,9 +16,8 @@ typedef struct Part {
 } Part;
 
 /* The graph to run for g, which is taken: g itself, or this rank's part of it, beside which p keeps
- * g. shared[i]: the dim of input i that ranks are asked to share (shard.h). NULL with the error
- * set. */
-Graph *capture_part_make(Part *p, Graph *g, const uint8_t *shared);
+ * g. place[i]: how input i was asked to lie (shard.h). NULL with the error set. */
+Graph *capture_part_make(Part *p, Graph *g, const char *const *place);
 void capture_part_free(Part *p);
 /* Is it what the settings ask for now? */
 bool capture_part_holds(const Ctx *cx, const Part *p);

@@ -200,7 +200,7 @@ static void give_verdict(const Launcher *l, int rank, int wait_status)
              atomic_load(&r->exchanges), r->at[0] ? ", the last at " : "", r->at,
              said[0] ? ": " : "", said);
     bool first = !comm_job_stopped(l->job);
-    comm_job_stop(l->job, text);
+    comm_job_stop(l->job, rank, text);
     fprintf(stderr, "sgl run: %s\n", l->job->verdict);
     if (first) show_errors(l, rank);
 }

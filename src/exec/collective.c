@@ -18,11 +18,10 @@ typedef struct Collective {
     Comm *comm;
     Mesh mesh;
     Axes axes, gone; /* of the group: those that are not kept */
-    CommKind kind;
-    int dim; /* -1: none */
+    int dim;         /* -1: none */
     int keep;
     CommCut cut;
-    CommCall call;
+    CommWork w;
     char what[192], where[192];
 } Collective;
 
@@ -43,7 +42,7 @@ static int read_node(Collective *k)
     const Node *n = k->n;
     int kind = ir_attr_place(n, "kind"), dim = ir_attr_place(n, "dim");
     k->comm = comm_of(n->graph->cx);
-    if (kind >= 0) k->kind = (CommKind)comm_kind_find(ir_attr_text(n->attr[kind]));
+    if (kind >= 0) k->w.kind = (CommKind)comm_kind_find(ir_attr_text(n->attr[kind]));
     k->dim = dim < 0 ? -1 : (int)n->attr[dim];
     if (dim >= 0) {
         k->cut = (CommCut){n->attr[dim + 2], n->attr[dim + 3], (int)n->attr[dim + 4]};
@@ -55,8 +54,8 @@ static int read_node(Collective *k)
         return base_fail(n->graph->cx, SGL_ESTATE,
                          "%s: it is for a mesh of %d ranks, the job has %d", ir_op(n)->name, ranks,
                          size);
-    if (k->comm) k->call.group = comm_mesh_group(&k->mesh, k->gone, k->comm->rank);
-    else k->call.group = (CommGroup){.n = 1};
+    if (k->comm) k->w.call.group = comm_mesh_group(&k->mesh, k->gone, k->comm->rank);
+    else k->w.call.group = (CommGroup){.n = 1};
     return SGL_OK;
 }
 
@@ -76,16 +75,16 @@ static void name_call(Collective *k)
     snprintf(k->what, sizeof k->what, "%s", s.failed ? ir_op(n)->name : s.at);
     snprintf(k->where, sizeof k->where, "%s:%d", at.file, at.line);
     base_str_free(&s);
-    k->call.axes = comm_axes_set(k->gone);
-    k->call.what = k->what;
-    k->call.where = k->where;
+    k->w.call.axes = comm_axes_set(k->gone);
+    k->w.call.what = k->what;
+    k->w.call.where = k->where;
 }
 
 /* Which part of the dim each member has, of the part that all of them have together. */
 static CommParts parts_of(const Collective *k, const Node *like)
 {
     CommParts p = {.outer = 1, .inner = (int64_t)DTYPES[like->dtype].bytes};
-    int n = comm_mesh_parts(&k->mesh, k->axes), members = k->call.group.n;
+    int n = comm_mesh_parts(&k->mesh, k->axes), members = k->w.call.group.n;
     int kept = comm_axes_count(k->axes) - comm_axes_count(k->gone);
     Axes keep = comm_axes_first(k->axes, kept);
     int first = comm_mesh_part(&k->mesh, keep, k->comm->rank) * members;
@@ -100,52 +99,53 @@ static CommParts parts_of(const Collective *k, const Node *like)
 /* Are the parts of the dim those that this rank has, `own`, and that all have together, `whole`? */
 static int check_parts(const Collective *k, const CommParts *p, int64_t own, int64_t whole)
 {
-    const CommGroup *g = &k->call.group;
+    const CommGroup *g = &k->w.call.group;
     if (p->length[g->me] == own && comm_parts_total(p, g->n) == whole) return SGL_OK;
     return base_fail(k->comm->cx, SGL_ESTATE, "%s: this is not rank %d's part", k->what,
                      k->comm->rank);
 }
 
-static int run_gather(Collective *k, const void *in, void *out)
+static int fill_gather(Collective *k)
 {
     const Node *n = k->n, *x = n->in[0];
-    CommParts p = parts_of(k, n);
-    int code = check_parts(k, &p, x->dims[k->dim], n->dims[k->dim]);
-    if (code < 0) return code;
-    return k->comm->transport->all_gather(k->comm, &k->call, &p, in, out);
+    k->w.op = COMM_all_gather;
+    k->w.parts = parts_of(k, n);
+    return check_parts(k, &k->w.parts, x->dims[k->dim], n->dims[k->dim]);
 }
 
-static int run_scatter(Collective *k, const void *in, void *out)
+static int fill_scatter(Collective *k)
 {
     const Node *n = k->n, *x = n->in[0];
-    CommParts p = parts_of(k, n);
-    int code = check_parts(k, &p, n->dims[k->dim], x->dims[k->dim]);
-    if (code < 0) return code;
-    return k->comm->transport->reduce_scatter(k->comm, &k->call, k->kind, (Dtype)n->dtype, &p, in,
-                                              out);
+    k->w.op = COMM_reduce_scatter;
+    k->w.parts = parts_of(k, n);
+    return check_parts(k, &k->w.parts, n->dims[k->dim], x->dims[k->dim]);
 }
 
-static int run_reduce(Collective *k, const void *in, void *out)
+static int fill_reduce(Collective *k)
 {
-    const Node *n = k->n;
-    return k->comm->transport->all_reduce(k->comm, &k->call, k->kind, (Dtype)n->dtype, ir_count(n),
-                                          in, out);
+    k->w.op = COMM_all_reduce;
+    k->w.count = ir_count(k->n);
+    return SGL_OK;
 }
 
 int exec_collective_run(const Node *n, const void *in, void *out)
 {
-    static int (*const RUN[])(Collective *, const void *, void *) = {
-        [OP_all_reduce] = run_reduce,
-        [OP_all_gather] = run_gather,
-        [OP_reduce_scatter] = run_scatter,
+    static int (*const FILL[])(Collective *) = {
+        [OP_all_reduce] = fill_reduce,
+        [OP_all_gather] = fill_gather,
+        [OP_reduce_scatter] = fill_scatter,
     };
     Collective k = {.n = n};
     int code = read_node(&k);
     if (code < 0) return code;
-    if (k.call.group.n == 1) {
+    if (k.w.call.group.n == 1) {
         memcpy(out, in, (size_t)ir_count(n) * DTYPES[n->dtype].bytes);
         return SGL_OK;
     }
     name_call(&k);
-    return RUN[n->op](&k, in, out);
+    k.w.dtype = (Dtype)n->dtype;
+    k.w.in = in;
+    k.w.out = out;
+    code = FILL[n->op](&k);
+    return code < 0 ? code : comm_run(k.comm, &k.w);
 }

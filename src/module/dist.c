@@ -1,8 +1,12 @@
 /* dist.c: the job that the process is part of, for Lua.
  */
 #include "comm/comm.h"
+#include "ir/attr.h"
+#include "ir/side.h"
 #include "module/module.h"
+#include "shard/shard.h"
 #include "tensor/args.h"
+#include "tensor/recorder.h"
 
 /* core.job() -> rank from 0, how many ranks there are */
 static int job(lua_State *L)
@@ -26,17 +30,26 @@ static int together(lua_State *L)
     return 1;
 }
 
-/* core.share(tensor, dim): the ranks of an axis `model` share the dim; nil: they do not */
-static int share(lua_State *L)
+/* core.place(tensor, text): how it is to lie over the ranks (shard.h); nil: as it comes. Of a value
+ * within a step it is a note in the step's graph. */
+static int place(lua_State *L)
 {
     Host *h = bind_of(L);
-    Tensor *t = tensor_check(L, h, 1, "share");
-    t->shared = (uint8_t)luaL_optinteger(L, 2, 0);
-    return 0;
+    Tensor *t = tensor_check(L, h, 1, "place");
+    const char *text = luaL_optstring(L, 2, NULL);
+    const char *wrong = text ? shard_place_wrong(text) : NULL;
+    if (wrong) bind_raise(L, SGL_EARG, NULL, "placement '%s': %s", text, wrong);
+    base_err_clear(&h->cx->err);
+    int64_t word = text ? ir_attr_text_word(h->cx, text) : 0;
+    if (text && !word) return bind_throw(L, h);
+    t->place = text ? ir_attr_text(word) : NULL;
+    if (!text || !t->node || !tensor_recording(h) || t->trace != tensor_recorder(h)->trace)
+        return 0;
+    return ir_side_set(t->node->graph, SIDE_asked, t->node, 1, &word) < 0 ? bind_throw(L, h) : 0;
 }
 
 const luaL_Reg MODULE_DIST[] = {
-    {"share", share},
+    {"place", place},
     {"job", job},
     {"together", together},
     {NULL, NULL},

@@ -1,7 +1,7 @@
 -- dist/init.lua: the job that a script is part of, and how its steps are spread over the ranks.
 --
 -- In:    what `sgl run` started; settings.
--- Out:   rank and size as fields, exact mode.
+-- Out:   rank and size as fields, exact mode, placements.
 -- Holds: a script means on many ranks what it means on one. All ranks run all of it; steps of
 --        sgl.compile are computed together, each rank a part.
 local api = require "sgl.api"
@@ -40,7 +40,7 @@ local function share(layer, kind)
   for _, p in layer:named_parameters() do
     local dim = DIMS[kind][p.ndim == 1 and 2 or 1]
     if dim and p.ndim >= dim then
-      core.share(p, dim)
+      core.place(p, dim .. "=model")
       any = true
     end
   end
@@ -78,5 +78,7 @@ api.fn(dist, "tensor_parallel", {
   end
   return model
 end)
+
+require "sgl.dist.place"(dist)
 
 return dist

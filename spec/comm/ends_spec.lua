@@ -66,12 +66,12 @@ describe("a rank that is gone", function()
       "rank 1 failed with status 1", "no memory for" },
   } do
     it(("%s is named at once, with what all are at"):format(what), function()
-      local out, status, seconds = run(3, ("train(function() if rank == 1 then\n%s end end)"):format(
-        case[1]))
+      local out, status, seconds = run(3,
+        ("train(function() if rank == 1 then\n%s end end)"):format(case[1]))
       assert.are.equal(case[2], status, out)
       says(out, "sgl run: " .. case[3], case[4] or "",
         "in exchange 2")
-      assert.truthy(out:find "\n  ranks? [02, ]+: step %d+, in exchange 2%d, all_reduce f32%[%]", out)
+      assert.truthy(out:find "\n  ranks? [02, ]+: step %d+, in exchange 2%d, all_reduce", out)
       assert.truthy(out:find "\n  rank 1: step 19, ", out)
       assert.truthy(seconds < 10, seconds)
     end)
@@ -90,8 +90,8 @@ describe("a rank that is late", function()
     ["as it was stopped"] = { "os.execute 'kill -STOP $PPID'", "it is stopped by a signal" },
   } do
     it(("%s ends the job in time, and is named with its line"):format(what), function()
-      local out, status = run(3, ("train(function() if rank == 1 then\n%s end end)"):format(case[1]),
-        "--timeout 1")
+      local out, status = run(3,
+        ("train(function() if rank == 1 then\n%s end end)"):format(case[1]), "--timeout 1")
       assert.are.equal(1, status, out)
       says(out, "waited 1 s for rank 1 in exchange 21, all_reduce f32[]", case[2],
         "belongs into sgl.dist.alone")
@@ -99,8 +99,9 @@ describe("a rank that is late", function()
   end
 
   it("at another place of the script is named with both", function()
-    local out, status = run(2, "train(function() if rank == 0 then\n sgl.save({ w = w }, folder .. 'w')\n"
-      .. " end end)")
+    local out, status = run(2, [[train(function() if rank == 0 then
+      sgl.save({ w = w }, folder .. 'w')
+    end end)]])
     assert.are.equal(1, status)
     says(out, "the ranks take different steps", "the end of a write (s.lua:20)", "all_reduce f32[]")
   end)
@@ -146,9 +147,11 @@ describe("work of one rank", function()
 end)
 
 describe("a job that is asked to stop", function()
-  local SAVE = "sgl.dist.on_stop(function(e) note('stop', e.signal, e.step, tostring(e.writer)) end)\n"
+  local SAVE = [[
+    sgl.dist.on_stop(function(e) note("stop", e.signal, e.step, tostring(e.writer)) end)
+  ]]
 
-  it("by SIGTERM to one rank stops all before the same step, and each runs the handler once", function()
+  it("by SIGTERM to one rank stops all before the same step, with one handler each", function()
     local out, status = run(4, SAVE .. "train(function() if rank == 2 then os.execute "
       .. "'kill -TERM $PPID' end end)")
     assert.are.equal(143, status, out)
@@ -212,7 +215,8 @@ describe("a job that fails", function()
   it("runs a handler on each rank that is left, and one of them is the writer", function()
     local out, status = run(3, [[
       sgl.dist.on_failure(function(e)
-        note("failure", e.rank, tostring(e.writer), e.text:match "^[^\n]*", w:sum():item() > 0 and 1)
+        note("failure", e.rank, tostring(e.writer), e.text:match "^[^\n]*",
+          w:sum():item() > 0 and 1)
       end)
       train(function() if rank == 0 then os.execute "kill -9 $PPID" end end)
     ]])

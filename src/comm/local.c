@@ -118,8 +118,8 @@ static double time_waited(double waited, double *last, const JobRank *peer)
     return waited + (since < most ? since : most);
 }
 
-/* Does the peer wait for this rank, in an exchange of other axes? Neither will come then. Seen twice
- * in the same exchange, as a peer that goes on tells so later. */
+/* Does the peer wait for this rank, in an exchange of other axes? Neither will come then. Seen
+ * twice in the same exchange, as a peer that goes on tells so later. */
 static bool is_crossed(const Exchange *x, const JobRank *peer, uint32_t *seen_in)
 {
     uint32_t exchange = atomic_load(&peer->exchanges);

@@ -9,7 +9,7 @@ local core = require "sgl.core"
 
 local handlers = { stop = {}, failure = {} }
 
--- What the C side calls: kind is "stop" (number: the signal) or "failure" (the rank; -1: none alone).
+-- What the C side calls: kind is "stop" (number: the signal) or "failure" (the rank, or -1).
 local function run(kind, number, text)
   local step = core.page()
   local writer = kind == "failure" and number == 0 and 1 or 0
@@ -35,7 +35,8 @@ local function pack(values)
     local code = CODES[math.type(value) or type(value)]
     if not code then
       core.raise("SGL_EARG", ("dist.alone: result %d is a %s; other ranks can get nil, booleans, "
-        .. "numbers and strings"):format(i - 1, type(value)), "save it to a file, and let all read it")
+        .. "numbers and strings"):format(i - 1, type(value)),
+        "save it to a file, and let all read it")
     end
     if code == "b" then value = value and 1 or 0 end
     list[i] = code .. (code == "n" and "" or string.pack(FORMATS[code], value))
@@ -59,8 +60,8 @@ end
 return function(dist)
   api.fn(dist, "alone", {
     doc = "Rank 0 alone calls the function, and the other ranks wait for it, as long as `seconds` "
-      .. "says: for long work that belongs to one, such as writing a report or asking a server. All "
-      .. "ranks call it and get its results, or its error. It cannot use compiled steps or tensors "
+      .. "says: for long work that belongs to one, such as writing a report or asking a server. "
+      .. "All ranks call it and get its results, or its error. It cannot use compiled steps or tensors "
       .. "that ranks share, since all ranks compute and read those.",
     args = { { "fn", "function", "the work" } },
     opts = { { "seconds", "number", 3600, "how long the others wait without complaint" } },
@@ -85,8 +86,8 @@ return function(dist)
   end)
 
   api.fn(dist, "on_stop", {
-    doc = "Calls the function once on each rank when the job is asked to stop, by SIGTERM or SIGINT "
-      .. "at the launcher or any rank: all ranks stop before the same step, so they can save state "
+    doc = "Calls the function once on each rank when the job is asked to stop, by SIGTERM or "
+      .. "SIGINT at the launcher or any rank: all ranks stop before the same step, so they can save state "
       .. "together. Then the job ends with status 128 + the signal.",
     args = { { "fn", "function", "called with { signal = 15, step = the last one that ended, "
       .. "writer = whether this rank is the one that writes files }" } },

@@ -61,7 +61,8 @@ return function(dist)
   api.fn(dist, "alone", {
     doc = "Rank 0 alone calls the function, and the other ranks wait for it, as long as `seconds` "
       .. "says: for long work that belongs to one, such as writing a report or asking a server. "
-      .. "All ranks call it and get its results, or its error. It cannot use compiled steps or tensors "
+      .. "All ranks call it and get its results, or its error. It cannot use compiled steps or "
+      .. "tensors "
       .. "that ranks share, since all ranks compute and read those.",
     args = { { "fn", "function", "the work" } },
     opts = { { "seconds", "number", 3600, "how long the others wait without complaint" } },
@@ -87,8 +88,8 @@ return function(dist)
 
   api.fn(dist, "on_stop", {
     doc = "Calls the function once on each rank when the job is asked to stop, by SIGTERM or "
-      .. "SIGINT at the launcher or any rank: all ranks stop before the same step, so they can save state "
-      .. "together. Then the job ends with status 128 + the signal.",
+      .. "SIGINT at the launcher or any rank: all ranks stop before the same step, so they can "
+      .. "save state together. Then the job ends with status 128 + the signal.",
     args = { { "fn", "function", "called with { signal = 15, step = the last one that ended, "
       .. "writer = whether this rank is the one that writes files }" } },
     returns = "nothing",

@@ -2889,6 +2889,23 @@ function sgl.data.Stream:batches(n, o) end
 ---@class sgl.dist
 sgl.dist = {}
 
+---@class sgl.dist.alone.Options
+---@field seconds? number how long the others wait without complaint (default 3600)
+
+---Rank 0 alone calls the function, and the other ranks wait for it, as long as `seconds` says: for long work that belongs to one, such as writing a report or asking a server. All ranks call it and get its results, or its error. It cannot use compiled steps or tensors that ranks share, since all ranks compute and read those.
+---@param fn function the work
+---@param o? sgl.dist.alone.Options
+---@return any # its results: nil, booleans, numbers and strings
+function sgl.dist.alone(fn, o) end
+
+---Calls the function once on each rank when the job is asked to stop, by SIGTERM or SIGINT at the launcher or any rank: all ranks stop before the same step, so they can save state together. Then the job ends with status 128 + the signal.
+---@param fn function called with { signal = 15, step = the last one that ended, writer = whether this rank is the one that writes files }
+function sgl.dist.on_stop(fn) end
+
+---Calls the function once on each rank that is left when the job fails, before it ends. Ranks cannot exchange values any more: what each has by itself can be saved.
+---@param fn function called with { rank = who failed, or -1, text = why, step = the last that began here, writer = whether this rank is the one that writes files }
+function sgl.dist.on_failure(fn) end
+
 ---@class sgl.dist.exact.Options
 ---@field shards? integer blocks, a power of 2; 0 turns it off (default 8)
 ---@field over? string data: sums over samples, norms; all: all float sums (default "data")

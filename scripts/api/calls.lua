@@ -495,6 +495,9 @@ copy:load_state_dict(copy:state_dict())]],
   ["sgl.Imported:parameters"] = [[
 sgl.export(model, { x }, { file = path .. ".sgl/" })
 print(#sgl.import(path .. ".sgl/"):parameters())]],
+  ["dist.alone"] = "print(sgl.dist.alone(function() return 'written' end))",
+  ["dist.on_stop"] = "sgl.dist.on_stop(function(e) print('after step', e.step) end)",
+  ["dist.on_failure"] = "sgl.dist.on_failure(function(e) print(e.text) end)",
   ["dist.exact"] = "sgl.dist.exact { shards = 0 }",
   ["dist.all_reduce"] = "sgl.dist.all_reduce(v, { op = 'mean' })",
   ["dist.all_gather"] = "sgl.dist.all_gather(x, { dim = 2 })",

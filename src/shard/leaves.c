@@ -1,6 +1,6 @@
 /* leaves.c: a sum in blocks over ranks whose shares are no whole subtrees, as of 3 ranks and 8
- * blocks: each rank makes the leaves of its blocks, all get the leaves of all, and each adds them by
- * the fixed tree.
+ * blocks: each rank makes the leaves of its blocks, all get the leaves of all, and each adds them
+ * by the fixed tree.
  *
  * Holds: a leaf has the same operands and the same length on any mesh, and the tree is that of the
  *        whole (ir/blocks.h), so the bits are. It costs as many values as there are blocks.

@@ -2946,6 +2946,68 @@ function sgl.dist.ddp(model) end
 ---@return self # the module
 function sgl.dist.fsdp(model) end
 
+---@class sgl.dist.all_reduce.Options
+---@field op? string how (default "sum")
+---@field axis? string|table an axis of the mesh, or several; default: all ranks
+
+---The values of all ranks, combined element by element, on each of them.
+---@param tensor sgl.Tensor this rank's value
+---@param o? sgl.dist.all_reduce.Options
+---@return any # a tensor like it
+function sgl.dist.all_reduce(tensor, o) end
+
+---@class sgl.dist.all_gather.Options
+---@field dim? integer along which dim (default 1)
+---@field axis? string|table an axis of the mesh, or several; default: all ranks
+
+---The values of all ranks, joined along a dim, on each of them.
+---@param tensor sgl.Tensor this rank's value
+---@param o? sgl.dist.all_gather.Options
+---@return any # a tensor
+function sgl.dist.all_gather(tensor, o) end
+
+---@class sgl.dist.reduce_scatter.Options
+---@field dim? integer along which dim (default 1)
+---@field op? string how (default "sum")
+---@field axis? string|table an axis of the mesh, or several; default: all ranks
+
+---What all_reduce gives, cut along a dim into equal parts: this rank's part.
+---@param tensor sgl.Tensor this rank's value
+---@param o? sgl.dist.reduce_scatter.Options
+---@return any # a tensor
+function sgl.dist.reduce_scatter(tensor, o) end
+
+---@class sgl.dist.all_to_all.Options
+---@field dim? integer along which dim (default 1)
+---@field axis? string|table an axis of the mesh, or several; default: all ranks
+
+---Cuts a dim into as many equal parts as there are ranks: part i goes to rank i, and what the others have for this rank comes in its place.
+---@param tensor sgl.Tensor this rank's value
+---@param o? sgl.dist.all_to_all.Options
+---@return any # a tensor like it
+function sgl.dist.all_to_all(tensor, o) end
+
+---@class sgl.dist.broadcast.Options
+---@field from? integer which rank of the group, from 0 (default 0)
+---@field axis? string|table an axis of the mesh, or several; default: all ranks
+
+---The value of one rank, on all of them.
+---@param tensor sgl.Tensor this rank's value
+---@param o? sgl.dist.broadcast.Options
+---@return any # a tensor like it
+function sgl.dist.broadcast(tensor, o) end
+
+---@class sgl.dist.send.Options
+---@field from? integer which rank of the group sends (default 0)
+---@field to? integer and which receives, from 0 (default 0)
+---@field axis? string|table an axis of the mesh, or several; default: all ranks
+
+---The value of rank `from`, on rank `to`; the others keep their own. All ranks of the group call it.
+---@param tensor sgl.Tensor this rank's value
+---@param o? sgl.dist.send.Options
+---@return any # a tensor like it
+function sgl.dist.send(tensor, o) end
+
 sgl.nn.relu = sgl.nn.functional.relu
 sgl.nn.tanh = sgl.nn.functional.tanh
 sgl.nn.sigmoid = sgl.nn.functional.sigmoid

@@ -47,7 +47,7 @@ describe("the number of threads", function()
     if most > 1 then assert.matches("cpu.max of .*/sys/fs/cgroup/a: 1.00$", source) end
   end)
 
-  it("knows version 1, where -1 is none, and where a container sees its group as the root", function()
+  it("knows version 1, where -1 is none, and a container whose group is the root", function()
     put("proc/self/cgroup", "9:name=systemd:/\n3:cpu,cpuacct:/docker/abc\n2:memory:/m\n")
     put("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n")
     put("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n")

@@ -90,6 +90,7 @@ static void each_group(const char *root, const File *file, Visit visit, void *to
 
 /* ---- threads */
 
+/* Version 2 has quota and period in one file, version 1 in two. */
 static void look_at_quota(const File *file, const char *folder, void *to)
 {
     Limit *l = to;

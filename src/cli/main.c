@@ -53,7 +53,7 @@ static void print_help(void)
            "       sgl ? NAME               what is known of a function, a setting or a break\n"
            "       sgl breaks script [args] run it, and say what keeps its steps from capture;\n"
            "                                --picture folder before it draws the way to each\n"
-           "       sgl doctor               what this machine gives: threads, memory, instructions\n"
+           "       sgl doctor               what this machine gives: threads, memory\n"
            "       sgl run -n 4 script      run it on 4 ranks of this machine, as one job\n"
            "  -e stat      run the Lua code `stat`\n"
            "  -i           go on as a REPL after the script\n"

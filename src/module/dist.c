@@ -48,6 +48,28 @@ static int place(lua_State *L)
     return ir_side_set(t->node->graph, SIDE_asked, t->node, 1, &word) < 0 ? bind_throw(L, h) : 0;
 }
 
+/* core.mesh() -> list of { name, ranks }: the axes of the plan, in order */
+static int mesh(lua_State *L)
+{
+    Host *h = bind_of(L);
+    const Comm *c = comm_of(h->cx);
+    ShardPlan p = {0};
+    base_err_clear(&h->cx->err);
+    if (shard_plan_read(h->cx, h->cx->knobs.text[KNOB_plan], c && c->size > 1 ? c->size : 0,
+                        h->cx->knobs.from[KNOB_plan] == KNOB_FROM_PROGRAM, &p) < 0)
+        return bind_throw(L, h);
+    lua_createtable(L, p.mesh.n, 0);
+    for (int a = 0; a < p.mesh.n; a++) {
+        lua_createtable(L, 2, 0);
+        lua_pushstring(L, p.mesh.name[a]);
+        lua_rawseti(L, -2, 1);
+        lua_pushinteger(L, c && c->size > 1 ? p.mesh.size[a] : 1);
+        lua_rawseti(L, -2, 2);
+        lua_rawseti(L, -2, a + 1);
+    }
+    return 1;
+}
+
 /* core.tell_all(text, from?) -> the text that rank 0, or `from`, gave; all call it together. */
 static int tell_all(lua_State *L)
 {
@@ -71,9 +93,6 @@ static int tell_all(lua_State *L)
 }
 
 const luaL_Reg MODULE_DIST[] = {
-    {"place", place},
-    {"job", job},
-    {"together", together},
-    {"tell_all", tell_all},
-    {NULL, NULL},
+    {"place", place},       {"job", job},           {"mesh", mesh},
+    {"together", together}, {"tell_all", tell_all}, {NULL, NULL},
 };

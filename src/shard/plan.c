@@ -90,9 +90,9 @@ static int check(Ctx *cx, const ShardPlan *p, int size)
 
 int shard_plan_read(Ctx *cx, const char *plan, int ranks, bool any, ShardPlan *out)
 {
-    int code;
-    if (!plan || !*plan || !strcmp(plan, "ddp")) code = add_axis(cx, out, "ddp", "data", ranks);
-    else if (!strcmp(plan, "fsdp")) code = add_axis(cx, out, plan, "fsdp", ranks);
+    int code, one = ranks ? ranks : 1;
+    if (!plan || !*plan || !strcmp(plan, "ddp")) code = add_axis(cx, out, "ddp", "data", one);
+    else if (!strcmp(plan, "fsdp")) code = add_axis(cx, out, plan, "fsdp", one);
     else code = read_axes(cx, out, plan, any);
     return code < 0 ? code : check(cx, out, ranks);
 }

@@ -82,5 +82,6 @@ api.fn(dist, "tensor_parallel", {
 end)
 
 require "sgl.dist.place"(dist)
+require "sgl.dist.collective"(dist)
 
 return dist

@@ -1,4 +1,4 @@
--- dist/preflight.lua: `sgl run --check`: which ranks there are and where, and do they hear each other.
+-- dist/preflight.lua: `sgl run --check`: which ranks there are and where, do they hear each other.
 --
 -- Out:   a line for each rank, from rank 0; then what the smallest exchange of all costs.
 local core = require "sgl.core"

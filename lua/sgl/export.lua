@@ -235,7 +235,8 @@ end
 api.fn(api.root, "export", {
   doc = "Writes a module, a function or a whole training step as a bundle: the captured graph and "
     .. "the values of its state, which sgl.import and the C function sgl_load run without the "
-    .. "script. What was written is read back, run and compared before it is kept.",
+    .. "script; or a module or a function as an ONNX file. What was written is read back, run and "
+    .. "compared before it is kept.",
   args = { { "what", "any", "a module (in evaluation mode), a function, a compiled function" },
            { "specs", "table", "for each argument a sgl.spec, or a tensor as an example" } },
   opts = { { "file", "string", nil, "the bundle, a zip; a name that ends in / is a folder, one "
@@ -286,9 +287,10 @@ api.class(api.root, "Imported", {
 
 api.fn(api.root, "import", {
   doc = "Reads a bundle that sgl.export wrote: a function of tensors with its state, to be called, "
-    .. "compiled, and trained further.",
+    .. "compiled, and trained further; or, by the ending .onnx, a public model.",
   args = { { "path", "string", "of the file or folder" } },
-  returns = "Imported; or nil, message, code", errors = "a damaged file",
+  returns = "Imported or ImportedOnnx; or nil, message, code",
+  errors = "a damaged file; ONNX: what is not imported",
 }, function(path)
   if path:find "%.onnx$" then return onnx.import(path) end
   local file, message, code = core.bundle_read(path)

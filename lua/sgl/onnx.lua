@@ -9,8 +9,8 @@ local read = require "sgl.onnx.read"
 
 local onnx = {}
 
---- Writes the file. Wrong names are the caller's mistake and raise; what cannot be said in ONNX is an
---- answer: nil, message, code.
+--- Writes the file. Wrong names are the caller's mistake and raise; what cannot be said in ONNX
+--- is an answer: nil, message, code.
 function onnx.export(path, what, o)
   local ok, done, message, code = pcall(export.write, path, what, o)
   if ok then return done, message, code end
@@ -25,10 +25,10 @@ ImportedOnnx.__index = ImportedOnnx
 ImportedOnnx.__name = "sgl.imported_onnx"
 
 api.class(api.root, "ImportedOnnx", {
-  doc = "What sgl.import returns for an ONNX file: called with its inputs by position, or with one "
-    .. "table of them by name. A number may stand for an input without dims; it is then known while "
-    .. "a step is recorded. Fields: path, opset, producer, inputs, outputs (lists of { name, dtype, "
-    .. "shape }).",
+  doc = "What sgl.import returns for an ONNX file: called with its inputs by position, or with "
+    .. "one table of them by name. A number may stand for an input without dims; it is then known "
+    .. "while a step is recorded. Fields: path, opset, producer, inputs, outputs (lists of { name, "
+    .. "dtype, shape }).",
 }, ImportedOnnx)
 
 --- Reads the file; nil, message, code where that cannot be done.

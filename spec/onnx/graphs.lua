@@ -64,7 +64,8 @@ return {
   { "group_norm", nn.GroupNorm(2, 6), { spec { n, 6, 4 } } },
   { "batch_norm_1d", nn.BatchNorm1d(6), { spec(f32) } },
   { "batch_norm_2d", nn.BatchNorm2d(3), { spec { n, 3, 4, 4 } } },
-  { "conv_1d", nn.Conv1d(3, 4, 3, { stride = 2, padding = 1, dilation = 2 }), { spec { n, 3, 11 } } },
+  { "conv_1d", nn.Conv1d(3, 4, 3, { stride = 2, padding = 1, dilation = 2 }),
+    { spec { n, 3, 11 } } },
   { "conv_2d", nn.Conv2d(4, 6, { 3, 2 }, { stride = { 2, 1 }, padding = { 1, 0 }, groups = 2 }),
     { spec { n, 4, 7, 6 } } },
   { "depthwise", nn.Conv2d(4, 4, 3, { groups = 4, bias = false }), { spec { n, 4, 6, 6 } } },
@@ -127,11 +128,11 @@ return {
     return sgl.cond(x:sum():gt(0), function() return x * 2, x end, function() return x - 1, x end)
   end, { spec(f32) } },
   { "scan", function(x)
-    return sgl.scan(function(c, v) return c * 0.5 + v, c * v end, sgl.zeros(3), x:t():reshape(-1, 3))
+    local xs = x:t():reshape(-1, 3)
+    return sgl.scan(function(c, v) return c * 0.5 + v, c * v end, sgl.zeros(3), xs)
   end, { spec(f32) } },
   { "scan_backwards", function(x)
-    local last, ys = sgl.scan(function(c, v) return c + v, c end, sgl.zeros(6), x, { reverse = true })
-    return last, ys
+    return sgl.scan(function(c, v) return c + v, c end, sgl.zeros(6), x, { reverse = true })
   end, { spec(f32) } },
   { "loop", function(x)
     return sgl.loop(function(s) return s[1]:abs():sum():gt(0.5) end,

@@ -2,9 +2,10 @@
 --
 -- In:    the graph, its state as { name, tensor }, example arguments, what the caller asked for.
 -- Out:   the file, and beside it a data file where the values of the state stand outside.
--- Holds: a graph that cannot be said in ONNX is refused before anything is written. The file is kept
---        when what was read back from it agrees with the graph on the examples. The data file of
---        x.onnx is x.onnx.data, whatever it was called before; both take their names together.
+-- Holds: a graph that cannot be said in ONNX is refused before anything is written. The file is
+--        kept when what was read back from it agrees with the graph on the examples. The data
+--        file of x.onnx is x.onnx.data, whatever it was called before; both take their names
+--        together.
 local core = require "sgl.core"
 local Scope = require "sgl.onnx.scope"
 local plan = require "sgl.onnx.plan"
@@ -34,7 +35,8 @@ local function name_inputs(s, state)
       inputs[#inputs + 1] = Scope.typed(name, input)
       for d, size in ipairs(input.shape) do
         local text = Scope.text(size)
-        if text:find "^[%a_][%w_]*$" and not s.symbols[text] then s.symbols[text] = { name, d - 1 } end
+        local symbol = text:find "^[%a_][%w_]*$"
+        if symbol and not s.symbols[text] then s.symbols[text] = { name, d - 1 } end
       end
     end
   end

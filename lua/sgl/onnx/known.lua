@@ -3,7 +3,8 @@
 -- A model computes its own shapes by nodes (Shape, Gather, Concat, Reshape …). Those are computed
 -- here, in Lua, so that what is recorded has sizes and no questions. A known value has a dtype, a
 -- shape, and its elements in row-major order as `data`; constants of a file are tensors too, and
--- big ones are decoded when they are asked for. Sizes of a step with symbolic dims may stand among the elements.
+-- big ones are decoded when they are asked for. Sizes of a step with symbolic dims may stand
+-- among the elements.
 -- Holds: what is computed here has the values that the ops would have: integers are exact, floats
 --        are rounded to their dtype after each step.
 local core = require "sgl.core"
@@ -188,8 +189,8 @@ function known.permute(v, perm)
   return known.pick(v, shape, places)
 end
 
---- Slices along an axis (from 1) at positions (from 0), in their order; `inner`: the sizes that come
---- in the axis' place.
+--- Slices along an axis (from 1) at positions (from 0), in their order; `inner`: the sizes that
+--- come in the axis' place.
 function known.take(v, axis, at, inner)
   local shape, before, after = v.shape, 1, 1
   for i, size in ipairs(shape) do

@@ -3,8 +3,9 @@
 -- In:    a scope.
 -- Out:   in the scope, the names of all values that outputs need.
 -- Holds: two walks over the list of nodes, neither recursive: backwards, to find what is needed and
---        as what (a composite as one op where onnx/composites.lua knows it, else node by node), then
---        forwards, to write it. Inputs of a node stand before it, so both see each node once.
+--        as what (a composite as one op where onnx/composites.lua knows it, else node by node),
+--        then forwards, to write it. Inputs of a node stand before it, so both see each node
+--        once.
 local composites = require "sgl.onnx.composites"
 local control = require "sgl.onnx.control"
 local rows = require "sgl.onnx.rows"
@@ -131,5 +132,7 @@ function plan.write(s, ids)
     if write[n.id] then s.names[n.id] = write[n.id]() end
   end
 end
+
+control.write = plan.write             -- blocks are written as graphs are
 
 return plan

@@ -4,8 +4,9 @@
 -- Out:   a Model: its inputs and outputs, the tensors of its constants, and run(arguments), which
 --        records the operations of its nodes on tensors, as if a script did.
 -- Holds: an operator, an attribute or a type that is not imported is refused before anything runs,
---        with the name of the node and the opset. A name is looked up in its own graph first, then in
---        those around it. Nothing of the file is trusted: counts, lengths and places are checked.
+--        with the name of the node and the opset. A name is looked up in its own graph first,
+--        then in those around it. Nothing of the file is trusted: counts, lengths and places are
+--        checked.
 local core = require "sgl.core"
 local known = require "sgl.onnx.known"
 local ops = require "sgl.onnx.ops"
@@ -66,7 +67,9 @@ local function check_node(model, node)
     node.op_type = node.op_type or "?"
     c:refuse "the operator is not imported"
   end
-  if model.opset < row.since then c:refuse(("it is imported from opset %d on"):format(row.since)) end
+  if model.opset < row.since then
+    c:refuse(("it is imported from opset %d on"):format(row.since))
+  end
   local a = attributes(c, row)
   c.attributes, c.row, node.context = a, row, { __index = c }
   local inputs = row.inputs
@@ -258,7 +261,9 @@ function Model:run(arguments)
     given[name] = taken(self, input, v)
   end
   for i, input in ipairs(self.inputs) do
-    if not named then given[input.name] = arguments[i] ~= nil and taken(self, input, arguments[i]) end
+    if not named and arguments[i] ~= nil then
+      given[input.name] = taken(self, input, arguments[i])
+    end
     if not given[input.name] then
       raise("SGL_EARG", ("%s: input %s is missing; it takes %d"):format(self.path,
         core.quote(input.name), #self.inputs))

@@ -1,11 +1,11 @@
 -- onnx/rows.lua: what each op is in ONNX: one row per op.
 --
--- An elementwise op whose row in src/ir/op.def names an ONNX op needs none here: that op is written,
--- with its inputs broadcast by ONNX itself. A row here is a function (s, n, x, y, z) of the scope,
--- the node and the names of its inputs that returns the name of its value. What has no row is
--- refused, with `BLOCKED`'s reason if it has one.
--- Holds: the values are those of op.def; where an op of ONNX's differs in a corner (NaN, division of
---        integers), the row says it in others.
+-- An elementwise op whose row in src/ir/op.def names an ONNX op needs none here: that op is
+-- written, with its inputs broadcast by ONNX itself. A row here is a function (s, n, x, y, z) of
+-- the scope, the node and the names of its inputs that returns the name of its value. What has no
+-- row is refused, with `BLOCKED`'s reason if it has one.
+-- Holds: the values are those of op.def; where an op of ONNX's differs in a corner (NaN, division
+--        of integers), the row says it in others.
 local core = require "sgl.core"
 local values = require "sgl.onnx.values"
 
@@ -111,7 +111,9 @@ local function from_zero(list)
   return out
 end
 
-function rows.permute(s, n, x) return s:op("Transpose", { x }, { perm = from_zero(n.attrs.dims) }) end
+function rows.permute(s, n, x)
+  return s:op("Transpose", { x }, { perm = from_zero(n.attrs.dims) })
+end
 
 function rows.concat(s, n, ...) return s:op("Concat", { ... }, { axis = n.attrs.dim - 1 }) end
 
@@ -278,6 +280,10 @@ local BLOCKED = {
   assert = { "it asserts", "leave sgl.assert out of what is exported" },
 }
 
+-- Ops that have a row above, and not only a name in the op table.
+local OWN = {}
+for name in pairs(rows) do OWN[name] = true end
+
 -- Elementwise ops of the table, by name.
 local SIMPLE = {}
 for _, op in ipairs(core.ops()) do
@@ -293,6 +299,10 @@ end
 
 --- Whether an op works element by element, so that its inputs may be of shapes that broadcast.
 function rows.elementwise(op) return SIMPLE[op] or false end
+
+--- Whether an op has a row of its own here; why there is none, where that is known. For the docs.
+function rows.own(op) return OWN[op] or false end
+function rows.blocked(op) return BLOCKED[op] and BLOCKED[op][1] end
 
 --- Refuses a node that there is no row for.
 function rows.refuse(s, n)

@@ -47,7 +47,8 @@ local schema = {
   Dim = { dim_value = int(1), dim_param = text(2) },
 }
 
--- The fields of each message in the order of their numbers, in which they are written, and by number.
+-- The fields of each message in the order of their numbers, in which they are written, and by
+-- number.
 for _, fields in pairs(schema) do
   local order, by_number = {}, {}
   for name, field in pairs(fields) do

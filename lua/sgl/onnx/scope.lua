@@ -2,9 +2,9 @@
 --
 -- In:    a captured graph (or the graph of a block), and the scope around it.
 -- Out:   a Graph message.
--- Holds: every name is given once in the whole model, nested graphs too. Constants and sizes stand in
---        the outermost graph, where all see them, once each. What a scope has been told is in memory
---        alone; nothing is written before everything has been said.
+-- Holds: every name is given once in the whole model, nested graphs too. Constants and sizes
+--        stand in the outermost graph, where all see them, once each. What a scope has been told
+--        is in memory alone; nothing is written before everything has been said.
 local core = require "sgl.core"
 local values = require "sgl.onnx.values"
 

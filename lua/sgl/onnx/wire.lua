@@ -3,8 +3,8 @@
 -- In:    a message as a table of its fields; or bytes that claim to be one.
 -- Out:   the other of the two. A field that is absent is nil, a list always there.
 -- Holds: whatever the bytes are, reading them gives a message or an error that names the byte. Work
---        and memory are in proportion to the bytes. Numbers beyond 64 bits, groups and messages that
---        nest more than DEPTH deep are refused; fields that are not known are passed over.
+--        and memory are in proportion to the bytes. Numbers beyond 64 bits, groups and messages
+--        that nest more than DEPTH deep are refused; fields that are not known are passed over.
 -- A reader and a writer of this size need no generated code and no library in the process, and
 -- cannot read beyond a string.
 local core = require "sgl.core"

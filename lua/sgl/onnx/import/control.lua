@@ -49,7 +49,8 @@ local function recorded(c, a, most, condition, carry)
   if #a.body.output > 1 + #carry then
     c:refuse("what each turn gives is kept, and only the values at a run tell how many there are")
   end
-  local state = { c:tensor(condition):reshape {}, core.full({}, 0, "i64"), unpack(tensors(c, carry)) }
+  local state = { c:tensor(condition):reshape {}, core.full({}, 0, "i64"),
+    unpack(tensors(c, carry)) }
   local last = root.loop(function(s) return s[1] end, function(s)
     local out = tensors(c, run(c, a.body, { s[2], s[1], unpack(s, 3) }))
     return { out[1]:reshape {}, s[2] + 1, unpack(out, 2) }

@@ -1,6 +1,7 @@
 -- onnx/import/elementwise.lua: operators that work element by element.
 --
--- One row each: what the operator is on tensors, and, where models compute sizes with it, on numbers.
+-- One row each: what the operator is on tensors, and, where models compute sizes with it, on
+-- numbers.
 local api = require "sgl.api"
 local core = require "sgl.core"
 local known = require "sgl.onnx.known"
@@ -26,14 +27,16 @@ end
 
 local function method(name) return function(x) return x[name](x) end end
 
+-- Those of them that sizes are computed with.
+local NUMBERS = { neg = function(x) return -x end, abs = math.abs }
+
 for onnx, name in pairs {
   Abs = "abs", Neg = "neg", Sign = "sign", Exp = "exp", Log = "log", Sin = "sin", Cos = "cos",
   Tan = "tan", Asin = "asin", Acos = "acos", Atan = "atan", Sinh = "sinh", Cosh = "cosh",
   Tanh = "tanh", Erf = "erf", Sigmoid = "sigmoid", Relu = "relu", Softplus = "softplus",
   Softsign = "softsign", Mish = "mish", Round = "round", IsNaN = "isnan",
 } do
-  unary(onnx, method(name), name == "neg" and function(x) return -x end or name == "abs" and math.abs
-    or nil)
+  unary(onnx, method(name), NUMBERS[name])
 end
 
 unary("Identity", function(x) return x end, function(x) return x end)
@@ -46,7 +49,9 @@ unary("Asinh", function(x) return wide(x, function(v)
   local size = v:abs()
   return (size + (size * size + 1):sqrt()):log() * v:sign()
 end) end)
-unary("Acosh", function(x) return wide(x, function(v) return (v + (v * v - 1):sqrt()):log() end) end)
+unary("Acosh", function(x) return wide(x, function(v)
+  return (v + (v * v - 1):sqrt()):log()
+end) end)
 unary("Atanh", function(x) return wide(x, function(v)
   return ((1 + v) / (1 - v)):log() * 0.5
 end) end)
@@ -73,7 +78,9 @@ end
 -- What is below 0 by `fn`, x elsewhere; the exponential of what is not taken cannot overflow.
 local function below(x, fn) return x:gt(0):where(x, fn(x:minimum(0))) end
 
-shaped("LeakyRelu", { { "alpha", 0.01 } }, function(x, slope) return x:ge(0):where(x, x * slope) end)
+shaped("LeakyRelu", { { "alpha", 0.01 } }, function(x, slope)
+  return x:ge(0):where(x, x * slope)
+end)
 shaped("Elu", { { "alpha", 1.0 } }, function(x, alpha)
   return below(x, function(v) return v:expm1() * alpha end)
 end)
@@ -87,7 +94,9 @@ end)
 shaped("HardSigmoid", { { "alpha", 0.2 }, { "beta", 0.5 } }, function(x, alpha, beta)
   return (x * alpha + beta):clamp(0, 1)
 end)
-shaped("ThresholdedRelu", { { "alpha", 1.0 } }, function(x, alpha) return x:gt(alpha):where(x, 0) end)
+shaped("ThresholdedRelu", { { "alpha", 1.0 } }, function(x, alpha)
+  return x:gt(alpha):where(x, 0)
+end)
 shaped("Shrink", { { "bias", 0.0 }, { "lambd", 0.5 } }, function(x, bias, lambd)
   return x:lt(-lambd):where(x + bias, x:gt(lambd):where(x - bias, 0))
 end)
@@ -221,11 +230,12 @@ end }, function(c, a, x) return x:to(cast_to(c, a.to)) end)
 op("CastLike", { since = 15, inputs = TWO, attrs = "saturate round_mode" },
   function(_, _, x, y) return x:to(y.dtype) end)
 
-op("Dropout", { inputs = { 1, 3 }, attrs = "ratio seed", raw = true }, function(c, _, x, ratio, training)
-  local share = ratio and c:single(ratio, "ratio") or 0.5
-  if training and share ~= 0 and c:single(training, "mode of training") then
-    c:refuse("it draws random numbers in training", "export the model for evaluation")
-  end
-  x = c:tensor(x)
-  return x, api.root.full(x.shape, true, { dtype = "bool" })
-end)
+op("Dropout", { inputs = { 1, 3 }, attrs = "ratio seed", raw = true },
+  function(c, _, x, ratio, training)
+    local share = ratio and c:single(ratio, "ratio") or 0.5
+    if training and share ~= 0 and c:single(training, "mode of training") then
+      c:refuse("it draws random numbers in training", "export the model for evaluation")
+    end
+    x = c:tensor(x)
+    return x, api.root.full(x.shape, true, { dtype = "bool" })
+  end)

@@ -73,8 +73,10 @@ local INFINITE = { f16 = math.huge, bf16 = math.huge, f32 = math.huge, f64 = mat
 -- What x and all updates of a row give: a value that changes nothing, the reduction, the op.
 local COMBINE = {
   mul = { function() return 1 end, "prod", function(x, y) return x * y end },
-  max = { function(dtype) return -INFINITE[dtype] end, "amax", function(x, y) return x:maximum(y) end },
-  min = { function(dtype) return INFINITE[dtype] end, "amin", function(x, y) return x:minimum(y) end },
+  max = { function(dtype) return -INFINITE[dtype] end, "amax",
+          function(x, y) return x:maximum(y) end },
+  min = { function(dtype) return INFINITE[dtype] end, "amin",
+          function(x, y) return x:minimum(y) end },
 }
 local MOST = 1 << 24
 
@@ -102,7 +104,8 @@ local function scatter(c, x, rows, updates, reduction)
   local number = x.dtype == "bool" or x.dtype == "u8"
   local zeros, put = x:zeros_like { dtype = number and "i32" or x.dtype }, updates
   if number then put = updates:to "i32" end
-  local there = core.full({ x.shape[1] }, 0, "i32"):index_add(1, rows, rows:ones_like { dtype = "i32" })
+  local once = rows:ones_like { dtype = "i32" }
+  local there = core.full({ x.shape[1] }, 0, "i32"):index_add(1, rows, once)
   local line = { x.shape[1] }
   for i = 2, x.ndim do line[i] = 1 end
   return there:gt(0):reshape(line):where(zeros:index_add(1, rows, put):to(x.dtype), x)
@@ -138,7 +141,7 @@ end
 op("ScatterElements", { since = 11, inputs = THREE, attrs = "axis reduction" }, scatter_elements)
 op("Scatter", { since = 9, inputs = THREE, attrs = "axis" }, scatter_elements)
 
-op("OneHot", { since = 9, inputs = THREE, attrs = "axis", raw = true }, function(c, a, at, depth, two)
+local function one_hot(c, a, at, depth, two)
   local n, x = c:single(depth, "depth"), c:tensor(at)
   n = math.tointeger(n) or n
   local shape, axis = x.shape, a.axis or -1
@@ -148,7 +151,8 @@ op("OneHot", { since = 9, inputs = THREE, attrs = "axis", raw = true }, function
   local on = from_front(x, n):unsqueeze(axis):eq(core.iota(shape, axis, x.dtype))
   two = c:tensor(two)
   return on:where(two:select(1, 2), two:select(1, 1))
-end)
+end
+op("OneHot", { since = 9, inputs = THREE, attrs = "axis", raw = true }, one_hot)
 
 -- ---- order
 

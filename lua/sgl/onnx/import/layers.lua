@@ -28,7 +28,8 @@ op("BatchNormalization", { inputs = { 5, 5 }, attrs = "epsilon momentum spatial 
       mean, variance = now, apart
     end
     local v = x.ndim == 1 and wide(x):unsqueeze(1) or wide(x)
-    local off = (v - by_channel(mean, rank)) * (by_channel(variance, rank) + (a.epsilon or 1e-5)):rsqrt()
+    local inverse = (by_channel(variance, rank) + (a.epsilon or 1e-5)):rsqrt()
+    local off = (v - by_channel(mean, rank)) * inverse
     local y = (off * by_channel(scale, rank) + by_channel(shift, rank)):to(x.dtype)
     return y:reshape(x.shape), running, spread
   end)
@@ -64,10 +65,11 @@ op("RMSNormalization", { since = 23, inputs = { 2, 2 }, attrs = "axis epsilon st
     return (v * inverse * wide(scale)):to(x.dtype)
   end)
 
-op("InstanceNormalization", { inputs = { 3, 3 }, attrs = "epsilon" }, function(_, a, x, scale, shift)
-  local y = normalised(wide(x), trailing(3, x.ndim), a.epsilon or 1e-5)
-  return (y * by_channel(scale, x.ndim) + by_channel(shift, x.ndim)):to(x.dtype)
-end)
+op("InstanceNormalization", { inputs = { 3, 3 }, attrs = "epsilon" },
+  function(_, a, x, scale, shift)
+    local y = normalised(wide(x), trailing(3, x.ndim), a.epsilon or 1e-5)
+    return (y * by_channel(scale, x.ndim) + by_channel(shift, x.ndim)):to(x.dtype)
+  end)
 
 -- Scale and shift are by group at first, by channel from opset 21 on.
 op("GroupNormalization", { since = 18, inputs = { 3, 3 }, attrs = "epsilon num_groups stash_type" },

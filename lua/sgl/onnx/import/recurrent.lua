@@ -18,14 +18,17 @@ local FUNCTIONS = {
   leakyrelu = function(x, alpha) return x:ge(0):where(x, x * (alpha or 0.01)) end,
   thresholdedrelu = function(x, alpha) return x:gt(alpha or 1):where(x, 0) end,
   scaledtanh = function(x, alpha, beta) return (x * (beta or 1)):tanh() * (alpha or 1) end,
-  hardsigmoid = function(x, alpha, beta) return (x * (alpha or 0.2) + (beta or 0.5)):clamp(0, 1) end,
+  hardsigmoid = function(x, alpha, beta)
+    return (x * (alpha or 0.2) + (beta or 0.5)):clamp(0, 1)
+  end,
   elu = function(x, alpha) return x:elu { alpha = alpha or 1 } end,
   softsign = function(x) return x:softsign() end,
   softplus = function(x) return x:softplus() end,
 }
 
 -- Functions that take a number of activation_alpha or activation_beta, if there are any.
-local TAKES = { affine = 2, leakyrelu = 1, thresholdedrelu = 1, scaledtanh = 2, hardsigmoid = 2, elu = 1 }
+local TAKES = { affine = 2, leakyrelu = 1, thresholdedrelu = 1, scaledtanh = 2, hardsigmoid = 2,
+                elu = 1 }
 
 -- The activations of a direction; numbers of alpha and beta go to those that take some, in order.
 local function activations(c, a, defaults, direction)

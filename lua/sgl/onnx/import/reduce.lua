@@ -73,7 +73,8 @@ local function fold(name)
     local all = not axes and not a.axes and a.noop_with_empty_axes ~= 1
     local list = v:list()
     if #v.shape > 1 or not (all or #v.shape == 1) or v.dtype == "bool" then return nil end
-    if not all and not c:axes_given(a, axes, name == "ReduceSum" and 13 or 18, 1) then return nil end
+    local since = name == "ReduceSum" and 13 or 18
+    if not all and not c:axes_given(a, axes, since, 1) then return nil end
     local value = row[1]
     for _, x in ipairs(list) do value = value == nil and x or value and row[2](value, x) end
     if value == nil then return nil end

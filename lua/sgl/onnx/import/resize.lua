@@ -46,12 +46,13 @@ local function cubic(a)
   end
 end
 
--- The weights of the elements around a place, as { position = weight }; those beyond an end count for
--- the last one, or are left out.
+-- The weights of the elements around a place, as { position = weight }; those beyond an end count
+-- for the last one, or are left out.
 local function weights(place, d, kernel, reach, exclude)
   local row, total = {}, 0
   local stretch = d.antialias and d.scale < 1 and d.scale or 1
-  local first, last = math.floor(place - reach / stretch) + 1, math.ceil(place + reach / stretch) - 1
+  local first = math.floor(place - reach / stretch) + 1
+  local last = math.ceil(place + reach / stretch) - 1
   if first > last then first, last = math.floor(place), math.floor(place) end
   for k = first, last do
     local w = kernel((k - place) * stretch)
@@ -117,7 +118,8 @@ local function dims_of(c, a, x, axes, scales, sizes, roi)
     local d = { n = n, axis = axis, antialias = a.antialias == 1 }
     if sizes then
       d.out, d.scale = sizes[i], sizes[i] / n
-      common = common and (policy == "not_larger" and math.min or math.max)(common, d.scale) or d.scale
+      local choose = policy == "not_larger" and math.min or math.max
+      common = common and choose(common, d.scale) or d.scale
     else
       d.scale, d.out = scales[i], math.floor(n * scales[i])
     end
@@ -167,12 +169,17 @@ local function given(c, v, what)
   return #list > 0 and list or nil
 end
 
+-- What is meant below opset 11.
+local function before_11(a)
+  return { mode = a.mode, coordinate_transformation_mode = "asymmetric", nearest_mode = "floor" }
+end
+
 op("Resize", { since = 10, inputs = { 1, 4 }, raw = true, attrs = "antialias axes "
   .. "coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value "
   .. "keep_aspect_ratio_policy mode nearest_mode" }, function(c, a, v, roi, scales, sizes)
   local x = c:tensor(v)
   if c.opset < 11 then
-    local old = { mode = a.mode, coordinate_transformation_mode = "asymmetric", nearest_mode = "floor" }
+    local old = before_11(a)
     return resize(c, old, x, dims_of(c, old, x, all_axes(x.ndim), c:list(roi, "scales")))
   end
   local axes = a.axes and c:axes(a.axes, x.ndim) or all_axes(x.ndim)
@@ -187,7 +194,7 @@ end)
 
 op("Upsample", { inputs = { 1, 2 }, raw = true, attrs = "mode scales" }, function(c, a, v, scales)
   local x = c:tensor(v)
-  local old = { mode = a.mode, coordinate_transformation_mode = "asymmetric", nearest_mode = "floor" }
+  local old = before_11(a)
   local list = c.opset < 9 and a.scales or c:list(scales, "scales")
   return resize(c, old, x, dims_of(c, old, x, all_axes(x.ndim), list))
 end)

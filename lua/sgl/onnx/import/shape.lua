@@ -259,7 +259,8 @@ op("Slice", { inputs = { 1, 5 }, attrs = "starts ends axes", raw = true },
   function(c, a, v, starts, ends, axes, steps)
     local rank = #shape_of(v)
     local old = c.opset < 10
-    starts, ends = old and a.starts or c:list(starts, "starts"), old and a.ends or c:list(ends, "ends")
+    starts = old and a.starts or c:list(starts, "starts")
+    ends = old and a.ends or c:list(ends, "ends")
     axes = old and a.axes or not old and axes and c:list(axes, "axes")
     steps = not old and steps and c:list(steps, "steps")
     for i, start in ipairs(starts) do

@@ -151,11 +151,11 @@ op("ConvTranspose", { inputs = { 2, 3 }, attrs = WINDOW .. " output_padding outp
   function(c, a, x, weight, bias)
     local rank, groups, own = x.ndim - 2, a.group or 1, weight.shape
     check_conv(c, x, weight, own[1], groups)
-    local kernel, strides, dilations = spatial(weight), ones(a.strides, rank), ones(a.dilations, rank)
-    local before, behind, flipped, unit = {}, {}, {}, {}
+    local kernel, strides = spatial(weight), ones(a.strides, rank)
+    local dilations, before, behind, flipped, unit = ones(a.dilations, rank), {}, {}, {}, {}
     for i = 1, rank do
-      local reach, extra = (kernel[i] - 1) * dilations[i] + 1, a.output_padding and a.output_padding[i]
-        or 0
+      local reach = (kernel[i] - 1) * dilations[i] + 1
+      local extra = a.output_padding and a.output_padding[i] or 0
       local lo, hi = cuts(a, i, rank, x.shape[i + 2], strides[i], reach, extra)
       before[i], behind[i] = reach - 1 - lo, reach - 1 - hi + extra
       flipped[i], unit[i] = i + 2, 1

@@ -9,6 +9,7 @@
  */
 #include <string.h>
 #include "base/clock.h"
+#include "bind/rank.h"
 #include "capture/room.h"
 #include "capture/signature.h"
 #include "watch/guard.h"
@@ -226,6 +227,7 @@ static int call(lua_State *L)
     int n = lua_gettop(L);
     CallPlace at;
     bool again = false;
+    if (!tensor_recording(h)) bind_rank_step(L);
     if (c && !tensor_recording(h) && c->rows.n && read(L, h, c, 2, n - 1, &at)) {
         c->last = row_find(c);
         Row *row = c->last < 0 ? NULL : &c->rows.at[c->last];

@@ -6,6 +6,7 @@
 #include "capture/ranks.h"
 #include "base/map.h"
 #include "comm/comm.h"
+#include "ir/build.h"
 #include "shard/shard.h"
 
 /* Every change of one of these settings gives another number. */
@@ -31,7 +32,7 @@ Graph *capture_part_make(Part *p, Graph *g, const char *const *place)
     int asked = shard_plan_of(g->cx, &plan);
     capture_part_free(p);
     p->age = settings_age(g->cx);
-    if (!asked) return g;
+    if (!asked || ir_comm_last(g)) return g; /* one with collectives of its own is as written */
     p->whole = g;
     if (asked < 0) return NULL;
     p->lies = base_mem_zero((size_t)g->inputs.n + 1, sizeof *p->lies);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "bind/host.h"
+#include "bind/rank.h"
 #include "bind/state.h"
 #include "cli/run.h"
 #include "comm/comm.h"
@@ -38,7 +39,9 @@ static bool report(lua_State *L, int status)
 {
     if (status == LUA_OK) return true;
     const char *message = lua_tostring(L, -1);
-    say(message ? message : "(error message is not a string)");
+    if (!message) message = "(error message is not a string)";
+    say(message);
+    bind_rank_failed(L, message);
     lua_pop(L, 1);
     return false;
 }

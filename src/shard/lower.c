@@ -76,14 +76,14 @@ static Node *keep(Lower *l, const Node *n, const Axes *spec, Node *made)
     return made;
 }
 
-/* Elements that have to be gathered to move a value. */
-static int64_t gathered(const Lower *l, const Node *n, const Axes *from, const Axes *to)
+/* Elements that have to be gathered to move a value: of an average rank, as all choose alike. */
+static double gathered(const Lower *l, const Node *n, const Axes *from, const Axes *to)
 {
-    int64_t count = 1;
+    double count = 1;
     bool moves = false;
     for (int d = 0; d < n->rank; d++) {
         moves = moves || !comm_axes_begin(to[d], from[d]);
-        count *= shard_length(l, n, d, to[d]);
+        count *= (double)n->dims[d] / comm_mesh_parts(&l->s->plan->mesh, to[d]);
     }
     return moves ? count : 0;
 }
@@ -160,12 +160,12 @@ static Node *view_again(Lower *l, const Node *n, const Axes *spec)
 static Node *get(Lower *l, const Node *n, const Axes *spec, const int64_t *units)
 {
     const Placed *best = NULL;
-    int64_t least = INT64_MAX;
+    double least = 0;
     if (l->s->node[n->id].free) return make_free(l, n, spec, units);
     Node *there = find(l, n, spec, units);
     if (there) return there;
     for (const Placed *p = l->have[n->id]; p; p = p->next) {
-        int64_t count = gathered(l, n, p->spec, spec);
+        double count = gathered(l, n, p->spec, spec);
         if (best && count >= least) continue;
         best = p;
         least = count;

@@ -54,9 +54,8 @@ static int add_axis(Ctx *cx, ShardPlan *p, const char *plan, const char *name, l
 
 /* "data=2,fsdp=2". A script may give axes any names, which its placements use then; from elsewhere
  * another name than the usual ones is a slip. */
-static int read_axes(Ctx *cx, ShardPlan *p, const char *plan)
+static int read_axes(Ctx *cx, ShardPlan *p, const char *plan, bool any)
 {
-    bool any = cx->knobs.from[KNOB_plan] == KNOB_FROM_PROGRAM;
     int code = SGL_OK;
     for (const char *at = plan; code >= 0; at++) {
         char name[MESH_NAME] = "", *end;
@@ -80,13 +79,22 @@ static bool is_power(int n) { return n > 0 && (n & (n - 1)) == 0; }
 static int check(Ctx *cx, const ShardPlan *p, int size)
 {
     int ranks = comm_mesh_ranks(&p->mesh);
-    if (ranks != size)
+    if (size && ranks != size)
         return base_fail(cx, SGL_EARG, "plan: the mesh has %d ranks, the job %d", ranks, size);
     if (!p->blocks || ranks == 1) return SGL_OK;
     if (is_power(ranks) && is_power(p->blocks) && ranks <= p->blocks) return SGL_OK;
     base_fail(cx, SGL_EARG, "exact: %d blocks cannot be shared by %d ranks", p->blocks, ranks);
     base_err_hint(&cx->err, "both must be powers of 2, and no more ranks than blocks");
     return SGL_EARG;
+}
+
+int shard_plan_read(Ctx *cx, const char *plan, int ranks, bool any, ShardPlan *out)
+{
+    int code, one = ranks ? ranks : 1;
+    if (!plan || !*plan || !strcmp(plan, "ddp")) code = add_axis(cx, out, "ddp", "data", one);
+    else if (!strcmp(plan, "fsdp")) code = add_axis(cx, out, plan, "fsdp", one);
+    else code = read_axes(cx, out, plan, any);
+    return code < 0 ? code : check(cx, out, ranks);
 }
 
 int shard_plan_of(Ctx *cx, ShardPlan *out)
@@ -98,10 +106,7 @@ int shard_plan_of(Ctx *cx, ShardPlan *out)
                        .blocks = (int)cx->knobs.value[KNOB_exact],
                        .all = cx->knobs.value[KNOB_exact_over] == 1};
     if (!out->blocks && size == 1) return 0;
-    if (!plan || !*plan || !strcmp(plan, "ddp") || size == 1)
-        code = add_axis(cx, out, "ddp", "data", size);
-    else if (!strcmp(plan, "fsdp")) code = add_axis(cx, out, plan, "fsdp", size);
-    else code = read_axes(cx, out, plan);
-    if (code >= 0) code = check(cx, out, size);
+    code = shard_plan_read(cx, size == 1 ? NULL : plan, size,
+                           cx->knobs.from[KNOB_plan] == KNOB_FROM_PROGRAM, out);
     return code < 0 ? code : 1;
 }

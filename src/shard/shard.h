@@ -16,7 +16,7 @@
 #ifndef SGL_SHARD_SHARD_H
 #define SGL_SHARD_SHARD_H
 #include "comm/spread.h"
-#include "ir/graph.h"
+#include "ir/eval.h"
 
 typedef struct ShardPlan {
     Mesh mesh;
@@ -32,6 +32,9 @@ typedef struct ShardPlan {
 /* What the context's settings and its job ask for. 0: steps stay as they are; 1: they do not;
  * negative: they contradict each other. */
 int shard_plan_of(Ctx *cx, ShardPlan *out);
+/* What a plan says, "fsdp" or "data=2,model=2", for so many ranks; 0: as many as it names. `any`:
+ * axes may have any names. `out` has the other settings already. */
+int shard_plan_read(Ctx *cx, const char *plan, int ranks, bool any, ShardPlan *out);
 /* The graph of the plan's rank; NULL with the error set. g is only read. place[i] is how
  * input i was asked to lie (below), or NULL; lies[i] is how it is taken, of rank 0 where it is
  * whole. */
@@ -47,6 +50,11 @@ enum { SHARD_PLACE = 96 };     /* bytes of such a text, at most */
 void shard_place(const Mesh *m, const char *text, int rank, Axes *spec);
 /* NULL, or why it is none. */
 const char *shard_place_wrong(const char *text);
+
+/* together.c: the outputs, then the assigned values, of the step on all ranks of the plan's mesh at
+ * once, each whole, as the reference interpreter has them; the caller frees them. */
+int shard_eval(const Graph *g, const ShardPlan *plan, const char *const *place, const RefArray *in,
+               RefArray *out);
 
 /* The dim of an input that counts samples: what a mark says, or where no argument of the graph has
  * one, the first dim of each; -1: none. */

@@ -13,6 +13,8 @@ local dist = api.module("dist", "The ranks of a job: dist.rank, from 0, dist.siz
 dist.rank, dist.size = core.job()
 dist.local_rank = dist.rank
 
+require "sgl.dist.ends"(dist)
+
 api.fn(dist, "exact", {
   doc = "Exact mode: sums that ranks share are cut into `shards` blocks with a fixed order, so "
     .. "that steps have the same bits on 1, 2, 4 … `shards` ranks. --exact 8 on the command line "
@@ -80,5 +82,6 @@ api.fn(dist, "tensor_parallel", {
 end)
 
 require "sgl.dist.place"(dist)
+require "sgl.dist.collective"(dist)
 
 return dist

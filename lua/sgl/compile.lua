@@ -5,9 +5,10 @@
 --        if what it read has changed, and runs the program on the tensors and numbers in the
 --        arguments.
 -- Holds: the signature is the shape and dtype of each tensor, the place of each number, and the
---        value of everything else, of what the step looks at. Numbers are run-time inputs, so a changing number never
---        captures again. Tensors the function reads from outside are state: they are read, and
---        updated by `assign`, at each run. A compiled function called in another is part of it.
+--        value of everything else, of what the step looks at. Numbers are run-time inputs, so a
+--        changing number never captures again. Tensors the function reads from outside are state:
+--        they are read, and updated by `assign`, at each run. A compiled function called in another
+--        is part of it.
 local api = require "sgl.api"
 local breaks = require "sgl.breaks"
 local caller = require "sgl.compile.caller"

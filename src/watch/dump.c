@@ -38,6 +38,7 @@ typedef struct Function {
     const uint8_t *variables, *inside; /* the numbers of its upvalues, of the functions in it */
 } Function;
 
+/* The function whose source stands at p. */
 static Function function_at(const uint8_t *p)
 {
     Function f;
@@ -124,8 +125,8 @@ void watch_dump_push(lua_State *L, const uint8_t *p)
 
 /* ---- parameters */
 
-/* Which registers instructions read, from one number to another: those in their fields A, B and C (C:
- * where it is no constant, c: always), or all from A on (*). Those not listed read none. */
+/* Which registers instructions read, from one number to another: those in their fields A, B and C
+ * (C: where it is no constant, c: always), or all from A on (*). Others read none. */
 static const struct {
     int first, last;
     const char *fields;

@@ -1,7 +1,8 @@
 /* looked.c: what a step looks at of the tables among its arguments.
  *
  * In:    reads of tables that stand for arguments, as the hook meets them.
- * Out:   by table the keys that were looked at, there or not; or true: any of it, tables within too.
+ * Out:   by table the keys that were looked at, there or not; or true: any of it, with the tables
+ *        within.
  * Holds: what is in none of them is nothing that the step depends on: calls that differ there are
  *        served by one capture. A write counts as a look.
  */

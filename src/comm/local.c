@@ -48,7 +48,6 @@ static int stopped(const Exchange *x) { return comm_job_error(x->job, &x->w->err
 static int stop(const Exchange *x, int culprit, const char *verdict)
 {
     comm_job_stop(x->job, culprit, verdict);
-    while (!comm_job_stopped(x->job)) usleep(100);
     return stopped(x);
 }
 

@@ -240,7 +240,7 @@ static int met(const Signature *s, const void *table)
     return i;
 }
 
-/* A table, all of it or what its mask says. Where a mask is, one that comes twice is none of its. */
+/* A table: all of it, or what its mask says; by a mask none comes twice. */
 static bool table(Reader *r, int at, int depth, int spec, bool shape)
 {
     lua_State *L = r->L;

@@ -201,7 +201,7 @@ static int parameters_read(lua_State *L)
     bool read[UINT8_MAX + 1] = {false};
     Str s = {0};
     lua_settop(L, 1);
-    if (!lua_isfunction(L, 1) || lua_iscfunction(L, 1) || !watch_fits(L, h)) return 0;
+    if (!lua_isfunction(L, 1) || lua_iscfunction(L, 1) || !room_of(h)->tested) return 0;
     if (!watch_dump(L, &s)) {
         base_str_free(&s);
         return bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");

@@ -2,8 +2,8 @@
 --
 -- In:    the registry of public functions, the op table, the settings, the table of errors.
 -- Out:   docs/api.md, docs/ops.md, docs/breaks.md, docs/config.md, the tables in docs/errors.md,
---        docs/events.md and docs/onnx.md, lua/sgl.d.lua, and the outputs beside the code blocks of the pages written
---        by hand, whose code is run.
+--        docs/events.md and docs/onnx.md, lua/sgl.d.lua, and the outputs beside the code blocks of
+--        the pages written by hand, whose code is run.
 --        With --check nothing is written: files that differ are named with their first difference,
 --        and the exit is 1.
 -- Holds: the text depends on the tables alone, not on the machine or on settings.

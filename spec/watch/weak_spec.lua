@@ -63,9 +63,10 @@ describe("what a step reaches through a weak table", function()
     assert.are.equal(1, #step:programs())
     kept.k = 5
     assert.are.same({ 5.0, 5.0 }, step():tolist())
-    cache.a = { k = 7 }
+    local other = { k = 7 }
+    cache.a = other
     assert.are.same({ 7.0, 7.0 }, step():tolist())
-    kept = nil
     assert.are.equal(3, #step:programs())
+    assert.are.equal(5, kept.k + other.k - 7)
   end)
 end)

@@ -10,6 +10,7 @@ local core = require "sgl.core"
 local Scope = require "sgl.onnx.scope"
 local plan = require "sgl.onnx.plan"
 local read = require "sgl.onnx.read"
+local rows = require "sgl.onnx.rows"
 local values = require "sgl.onnx.values"
 local wire = require "sgl.onnx.wire"
 
@@ -62,7 +63,11 @@ end
 
 local function refuse_assigns(s)
   for _, input in ipairs(s.graph:inputs()) do
-    if input.assigned then
+    if input.assigned and input.name == "rng" then
+      for _, n in ipairs(s.list) do
+        if n.op == "rand" then rows.refuse(s, n) end
+      end
+    elseif input.assigned then
       s:blocked(nil, ("a run changes the state '%s', which an ONNX graph cannot"):format(
         input.name), "export what it computes in evaluation; a bundle (.sgl) holds whole steps")
     end
@@ -80,7 +85,7 @@ local function model_of(graph, state, o)
   plan.write(s, ids)
   for i, output in ipairs(outputs) do ends[i] = Scope.typed(s:value(output.id), output) end
   local onnx = s:finish(o.name or "graph", inputs, ends, promised)
-  return { ir_version = IR_VERSION, producer_name = "sgl", producer_version = o.version,
+  return { ir_version = IR_VERSION, producer_name = "sgl", producer_version = core.version,
     opset_import = { { domain = "", version = OPSET } }, graph = onnx }, weights
 end
 

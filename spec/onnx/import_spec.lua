@@ -85,7 +85,8 @@ describe("sgl.import of ONNX", function()
         gives(row[3], run(10, "Clip", { x }, row[1]))
         gives(row[3], run(13, "Clip", row[2]))
       end
-      gives({ 2, 3, 6 }, run(13, "Clip", { sgl.tensor { -5, 3, 9 }, sgl.tensor(2), sgl.tensor(6) }))
+      local whole = { sgl.tensor { -5, 3, 9 }, sgl.tensor(2), sgl.tensor(6) }
+      gives({ 2, 3, 6 }, run(13, "Clip", whole))
     end)
 
     it("Softmax is over all dims from the axis on below opset 13", function()
@@ -165,8 +166,8 @@ describe("sgl.import of ONNX", function()
     end)
 
     it("an output named \"\" is not kept", function()
-      local m = model.load(path(), { inputs = { { "x", "f32" }, { "k", "i64" } }, outputs = { "at" },
-        nodes = { { "TopK", { "x", "k" }, { "", "at" } } } })
+      local m = model.load(path(), { inputs = { { "x", "f32" }, { "k", "i64" } },
+        outputs = { "at" }, nodes = { { "TopK", { "x", "k" }, { "", "at" } } } })
       gives({ 2, 0 }, m(f32 { 3, 1, 4 }, i64 { 2 }))
     end)
   end)

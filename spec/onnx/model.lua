@@ -1,9 +1,9 @@
 -- model.lua: small ONNX files for specs, written by the wire writer.
 --
 -- In:    { opset (20), ir (9), inputs = { { name, dtype, sizes or nil } }, outputs = { names },
---          constants = { { name, tensor } }, nodes = { { op, { inputs }, { outputs }, { attributes },
---          domain } } }; an attribute is a number, a text, a list of numbers, a tensor, or such a
---        table for a graph.
+--          constants = { { name, tensor } }, nodes = { { op, { inputs }, { outputs },
+--          { attributes }, domain } } }; an attribute is a number, a text, a list of numbers, a
+--        tensor, or such a table for a graph.
 -- Out:   the bytes; or what the model gives for arguments.
 
 local sgl = require "sgl"

@@ -1,4 +1,4 @@
--- nodes_spec.lua: the operators' own tests, of the onnx package, for every operator that is imported.
+-- nodes_spec.lua: the own tests of operators, of the onnx package, for each that is imported.
 --
 -- In: files of node_tests.py. A test of an operator without a row, or of a dtype that there is not
 -- here, has to be refused when the file is read.

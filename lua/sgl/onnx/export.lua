@@ -166,7 +166,7 @@ local function remove(...)
 end
 
 --- Writes the file; true, or nil, message, code.
--- what: { graph, state = { name = tensor }, examples, wanted = the graph's results on them }
+-- what: { graph, state = { name = tensor }, examples, run = a function: its results on them }
 function export.write(path, what, o)
   local model, weights = model_of(what.graph, what.state, o)
   local part, data, data_part = path .. ".new", path .. ".data", path .. ".data.new"
@@ -184,7 +184,7 @@ function export.write(path, what, o)
     remove(data_part)
     return nil, "export: " .. why, code
   end
-  local fine, wrong = pcall(check, part, { [base_name(data)] = data_part }, what.wanted,
+  local fine, wrong = pcall(check, part, { [base_name(data)] = data_part }, what.run(),
     what.examples)
   if not fine or wrong then
     remove(part, data_part)

@@ -253,7 +253,11 @@ api.fn(api.root, "export", {
   if graph:count "print" + graph:count "assert" > 0 then
     return nil, "export: blocked in serialising: the step prints or asserts", "SGL_EUNSUP"
   end
-  return dist_write(state, o.file, function()
+  return dist_write(o.file, function()
+    if core.job() > 0 then
+      for _, item in ipairs(state) do item[2]:bytes() end
+      return true
+    end
     return write(o.file, graph, state, examples, about_of(what, o))
   end)
 end)

@@ -37,7 +37,8 @@ end
 local function check_tied(before, name, value)
   if rawequal(before[2], value) or before[2]:bytes() == value:bytes() then return end
   core.raise("SGL_EARG", ("load_state_dict: '%s' and '%s' are one tensor here, and two that differ "
-    .. "in the dict"):format(before[1], name), "the dict must come from a module that ties them too")
+    .. "in the dict"):format(before[1], name),
+    "the dict must come from a module that ties them too")
 end
 
 -- { tensor, value } for each tensor of the rows that the dict has a value for; the names that it

@@ -6,8 +6,9 @@
 -- Out:   a file written whole or not at all; a state dict that load_state_dict takes.
 -- Holds: nothing of a table is left out; names keep their order, but for further names of a tensor
 --        that has one: it is written once, and those stand in the metadata (ALIAS) and come behind
---        the others when they are read. A missing file gives nil, message, code. A tensor of a dtype that there is not here is refused when it is asked for;
---        the others of its file can be read.
+--        the others when they are read. A missing file gives nil, message, code. A tensor of a
+--        dtype that there is not here is refused when it is asked for; the others of its file can
+--        be read.
 local api = require "sgl.api"
 local core = require "sgl.core"
 local write = require "sgl.dist.write"
@@ -64,7 +65,7 @@ local function add(list, name, value, path, seen, above)
   return list
 end
 
-local ALIAS = "alias:"     -- before a name, in the metadata: its value is the name of the same tensor
+local ALIAS = "alias:"     -- before a name, in the metadata; its value: that tensor's first name
 
 -- The tensors of the list, each once; the metadata, with the further names.
 local function once(list, metadata)
@@ -113,7 +114,8 @@ end
 
 api.fn(api.root, "save", {
   doc = "Writes tensors by name to a file, in the format that its ending names, else safetensors. "
-    .. "A tensor with several names is written once. On several ranks all call it, and rank 0 writes.",
+    .. "A tensor with several names is written once. On several ranks all call it, and rank 0 "
+    .. "writes.",
   args = { { "state", "table", "a state dict, a module, or tables of them" },
            { "path", "string", "of the file; it is replaced as a whole" } },
   opts = { { "metadata", "table", nil, "strings by name, kept in the file" } },

@@ -16,8 +16,8 @@
 
 /* ---- the step */
 
-/* The number of the step tells steps apart, and the text says how they differ; `to` is what this rank
- * gets, which is not as much for all where parts are of unequal length. */
+/* The number of the step tells steps apart, and the text says how they differ; `to` is what this
+ * rank gets, which is not as much for all where parts are of unequal length. */
 static bool is_schedule(const AttrField *f)
 {
     return strncmp(f->name, "step", 4) != 0 && strncmp(f->name, "to:", 3) != 0;

@@ -186,8 +186,8 @@ static int open_arrays(lua_State *L)
     return push_arrays(L, h, l, prefix);
 }
 
-/* The list of {name, tensor} at 1, values computed; the data is borrowed from the tensors. What lies
- * over the ranks stays there, and is fetched when it is written. */
+/* The list of {name, tensor} at 1, values computed; the data is borrowed from the tensors. What
+ * lies over the ranks stays there, and is fetched when it is written. */
 static FileArray *check_named(lua_State *L, Host *h, int n)
 {
     FileArray *list = bind_scratch(L, n, sizeof *list);

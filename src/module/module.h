@@ -20,11 +20,11 @@ FileRules module_file_rules(Host *h);
  * damaged, too large or interrupted raises. */
 int module_file_fail(lua_State *L, Host *h, const Err *e);
 
-/* array.c: a tensor's value as an array of a file that is to be written, borrowed. One that lies over
- * the ranks is put together when it is written, by all of them. */
+/* array.c: a tensor's value as an array of a file that is to be written, borrowed. One that lies
+ * over the ranks is put together when it is written, by all of them. */
 FileArray module_array(lua_State *L, Host *h, const char *name, const Storage *s);
-/* Room for the largest of those, one after the other, which is the caller's (base_mem_free); NULL: there are
- * none, or the context's error is set. */
+/* Room for the largest of those, one after the other, which is the caller's (base_mem_free). NULL:
+ * there are none, or the context's error is set. */
 void *module_array_room(Host *h, FileArray *arrays, int n);
 
 /* What a file adds to sgl.core. */

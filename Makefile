@@ -181,6 +181,9 @@ $(B)/spec/sgl: $(SPEC_OBJECTS) $(PRODUCTS)
 	    $(filter-out $(AGAIN:%=$(B)/obj/%.o),$(MAIN) $(HOST) $(CORE)) $(WHOLE_LUA) $(LIBS))
 
 # ---- what users run
+# `make test` runs all spec files, several at once; SPECS names some, SPEC_FLAGS are busted's own.
+SPECS ?= $(sort $(wildcard spec/*/*_spec.lua))
+
 # All processors, unless the user said how many.
 PARALLEL = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
@@ -196,7 +199,9 @@ demo: deps             ## install what is missing, build, train a model on handw
 test: deps             ## install what is missing, build, run every spec
 	@$(MAKE) $(PARALLEL) all $(SPEC_PROGRAMS) $(SPEC_LIBRARY) $(B)/embed
 	@$(MAKE) $(PARALLEL) spec-product
-	@XDG_CACHE_HOME=$(abspath $(B))/cache $(SAN_RUN) SGL_EXE=$(abspath $(B)/sgl) $(B)/sgl $(BUSTED) $(SPEC_FLAGS)
+	@XDG_CACHE_HOME=$(abspath $(B))/cache $(SAN_RUN) SGL_EXE=$(abspath $(B)/sgl) \
+	    $(if $(SPEC_FLAGS),$(B)/sgl $(BUSTED) $(SPEC_FLAGS),\
+	    scripts/run-specs $(B)/sgl $(BUSTED) -- $(SPECS))
 
 test-cuda:             ## the specs of CUDA on the simulated device
 	@$(MAKE) test SPEC_FLAGS=spec/cuda

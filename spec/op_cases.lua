@@ -195,6 +195,14 @@ local STRUCTURED = {
     { { { 5, 7 } }, { dim = 2, to = 7, size = 7, units = 7, blocks = 0, keep = 0, mesh = { 1 },
                       axes = { 1 } } },
   },
+  all_to_all = {
+    { { { 5, 7 } }, { mesh = { 1 }, axes = { 1 } } },
+    { { { 3, 0 } }, { mesh = { 1, 1 }, axes = { 1, 2 } } },
+  },
+  copy_from = {
+    { { { 5, 7 } }, { root = 0, mesh = { 1 }, axes = { 1 } } },
+    { { {} }, { root = 0, mesh = { 1, 1 }, axes = { 1, 2 } } },
+  },
   reduce_scatter = {
     { { { 5, 7 } }, { kind = "min", dim = 1, to = 5, size = 5, units = 5, blocks = 8, keep = 0,
                       mesh = { 1 }, axes = { 1 } } },
@@ -325,12 +333,14 @@ input %0 arg "p" bool[]
 input %1 arg "x" f32[3]
 input %2 arg "y" f32[]
 %3 = logical_not(%0) : bool[]
-%4 = cond(%0, %1, %2) {then=$0, else=$1, out=0} : f32[3]
-%5 = cond(%3, %1, %2) {then=$0, else=$1, out=0} : f32[3]
-%6 = cond(%3, %1, %2) {then=$0, else=$1, out=1} : f32[]
-output %4 ""
+%4 = cond(%0, %1, %2) {then=$0, else=$1} : f32[0]
+%5 = result(%4) {out=0} : f32[3]
+%6 = cond(%3, %1, %2) {then=$0, else=$1} : f32[0]
+%7 = result(%6) {out=0} : f32[3]
+%8 = result(%6) {out=1} : f32[]
 output %5 ""
-output %6 ""
+output %7 ""
+output %8 ""
 ]] },
   scan = { [[
 graph
@@ -348,14 +358,16 @@ end
 input %0 arg "carry" f32[2]
 input %1 arg "xs" f32[5, 2]
 input %2 arg "least" f32[]
-%3 = scan(%0, %1, %2) {body=$0, carry=1, xs=1, length=[5], reverse=0, out=0} : f32[2]
-%4 = scan(%0, %1, %2) {body=$0, carry=1, xs=1, length=[5], reverse=0, out=1} : f32[5, 2]
-%5 = scan(%0, %1, %2) {body=$0, carry=1, xs=1, length=[5], reverse=0, out=2} : f32[5, 2]
-%6 = scan(%0, %1, %2) {body=$0, carry=1, xs=1, length=[5], reverse=1, out=1} : f32[5, 2]
-output %3 ""
+%3 = scan(%0, %1, %2) {body=$0, carry=1, xs=1, length=[5], reverse=0} : f32[0]
+%4 = result(%3) {out=0} : f32[2]
+%5 = result(%3) {out=1} : f32[5, 2]
+%6 = result(%3) {out=2} : f32[5, 2]
+%7 = scan(%0, %1, %2) {body=$0, carry=1, xs=1, length=[5], reverse=1} : f32[0]
+%8 = result(%7) {out=1} : f32[5, 2]
 output %4 ""
 output %5 ""
 output %6 ""
+output %8 ""
 ]], [[
 graph
 block $0
@@ -366,10 +378,11 @@ block $0
 end
 input %0 arg "carry" i32[]
 input %1 arg "xs" i32[0, 0]
-%2 = scan(%0, %1) {body=$0, carry=1, xs=1, length=[0], reverse=0, out=0} : i32[]
-%3 = scan(%0, %1) {body=$0, carry=1, xs=1, length=[0], reverse=0, out=1} : i32[0, 0]
-output %2 ""
+%2 = scan(%0, %1) {body=$0, carry=1, xs=1, length=[0], reverse=0} : f32[0]
+%3 = result(%2) {out=0} : i32[]
+%4 = result(%2) {out=1} : i32[0, 0]
 output %3 ""
+output %4 ""
 ]] },
   loop = { [[
 graph
@@ -386,14 +399,16 @@ end
 %0 = const() {value=1, dims=[], dtype=bool} : bool[]
 %1 = const() {value=0, dims=[], dtype=i32} : i32[]
 %2 = const() {value=3, dims=[], dtype=i32} : i32[]
-%3 = loop(%0, %1, %2) {body=$0, carry=2, max=9, out=1} : i32[]
-%4 = loop(%0, %1, %2) {body=$0, carry=2, max=9, out=2} : i32[]
-%5 = loop(%0, %1, %2) {body=$0, carry=2, max=9, out=4} : i32[9]
-%6 = loop(%0, %1, %2) {body=$0, carry=2, max=2, out=1} : i32[]
-output %3 ""
+%3 = loop(%0, %1, %2) {body=$0, carry=2, max=9} : f32[0]
+%4 = result(%3) {out=1} : i32[]
+%5 = result(%3) {out=2} : i32[]
+%6 = result(%3) {out=4} : i32[9]
+%7 = loop(%0, %1, %2) {body=$0, carry=2, max=2} : f32[0]
+%8 = result(%7) {out=1} : i32[]
 output %4 ""
 output %5 ""
 output %6 ""
+output %8 ""
 ]] },
   print = { [[
 graph

@@ -1,12 +1,11 @@
 -- shard_models.lua: a script for the specs of ranks: trains a model for some steps, and writes the
--- loss of each and all state as bytes. Arguments: the model, the rows of a batch, the steps.
+-- loss of each and all state as bytes. Arguments: the model, the rows of a batch, the steps. By
+-- `require`: a function of the first two that gives the step and what makes a batch.
 
 local sgl = require "sgl"
 local nn, optim = sgl.nn, sgl.optim
 
-local kind, rows, steps = arg[1], tonumber(arg[2]), tonumber(arg[3] or 4)
-sgl.seed(11)
-
+local rows
 local MODELS = {}
 
 -- Each returns the model, the options of a step, and a batch by its number.
@@ -82,19 +81,28 @@ function MODELS.rnn()
   return model, {}, batch
 end
 
-local model, options, batch = MODELS[kind]()
-local opt = options.adam
-  and optim.AdamW(model:parameters(), { lr = optim.schedule.cosine(1e-2, 20), weight_decay = 0.1 })
-  or optim.SGD(model:parameters(), { lr = 0.1, momentum = 0.9 })
-local step = sgl.compile(function(x, y)
-  local loss = nn.cross_entropy(model(x), y, { ignore_index = options.ignore })
-  opt:minimize(loss, { clip_norm = options.clip_norm })
-  return loss
-end)
+local function build(kind, count)
+  rows = count
+  sgl.seed(11)
+  local model, options, batch = MODELS[kind]()
+  local opt = options.adam
+    and optim.AdamW(model:parameters(),
+      { lr = optim.schedule.cosine(1e-2, 20), weight_decay = 0.1 })
+    or optim.SGD(model:parameters(), { lr = 0.1, momentum = 0.9 })
+  return sgl.compile(function(x, y)
+    local loss = nn.cross_entropy(model(x), y, { ignore_index = options.ignore })
+    opt:minimize(loss, { clip_norm = options.clip_norm })
+    return loss
+  end), batch
+end
+
+if ... == "spec.shard_models" then return build end
+
+local step, batch = build(arg[1], tonumber(arg[2]))
 
 local function hex(text)
   return (text:gsub(".", function(c) return ("%02x"):format(c:byte()) end))
 end
-for _ = 1, steps do print(("%a"):format(step(batch()):item())) end
+for _ = 1, tonumber(arg[3] or 4) do print(("%a"):format(step(batch()):item())) end
 local dict = step:state_dict()
 for _, name in ipairs(dict) do print(name, hex(dict[name]:bytes())) end

@@ -495,7 +495,22 @@ copy:load_state_dict(copy:state_dict())]],
   ["sgl.Imported:parameters"] = [[
 sgl.export(model, { x }, { file = path .. ".sgl/" })
 print(#sgl.import(path .. ".sgl/"):parameters())]],
+  ["dist.alone"] = "print(sgl.dist.alone(function() return 'written' end))",
+  ["dist.on_stop"] = "sgl.dist.on_stop(function(e) print('after step', e.step) end)",
+  ["dist.on_failure"] = "sgl.dist.on_failure(function(e) print(e.text) end)",
   ["dist.exact"] = "sgl.dist.exact { shards = 0 }",
+  ["dist.all_reduce"] = "sgl.dist.all_reduce(v, { op = 'mean' })",
+  ["dist.all_gather"] = "sgl.dist.all_gather(x, { dim = 2 })",
+  ["dist.reduce_scatter"] = "sgl.dist.reduce_scatter(x)",
+  ["dist.all_to_all"] = "sgl.dist.all_to_all(x)",
+  ["dist.broadcast"] = "sgl.dist.broadcast(v, { from = 0 })",
+  ["dist.send"] = "sgl.dist.send(v, { from = 0, to = 0 })",
+  ["sgl.mesh"] = [[print(sgl.mesh().size.data)]],
+  ["dist.ddp"] = "sgl.dist.ddp(nn.Linear(4, 8))",
+  ["dist.fsdp"] = "sgl.dist.fsdp(nn.Linear(4, 8))",
+  ["dist.place"] = "sgl.dist.place(sgl.ones(4, 8), sgl.dist.shard(2, 'model'))",
+  ["dist.shard"] = "print(sgl.dist.shard(1, 'model', 'data'))",
+  ["dist.replicate"] = "sgl.dist.place(sgl.ones(4, 8), sgl.dist.replicate())",
   ["dist.tensor_parallel"] = [[
 local model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
 sgl.dist.tensor_parallel(model, { ["1"] = "column", ["3"] = "row" })]],

@@ -31,14 +31,14 @@ block $1
   %4 = argmax(%0) {dims=[1]} : i32[]
   %5 = const() {value=1, dims=[], dtype=i32} : i32[]
   %6 = eq(%4, %5) : bool[]
-  %7 = cond(%6, %1) {then=$0, else=$1, out=0} : f32[2]
+  %7 = cond(%6, %1) {then=$0, else=$1} : f32[2]
   %8 = where(%3, %0, %7) : f32[2]
   output %8 ""
 end
 input %0 arg "p" bool[]
 input %1 arg "x" f32[2]
 input %2 arg "y" f32[2]
-%3 = cond(%0, %1, %2) {then=$0, else=$1, out=0} : f32[2]
+%3 = cond(%0, %1, %2) {then=$0, else=$1} : f32[2]
 output %3 ""
 ]]
 
@@ -84,15 +84,15 @@ block $1
 end
 input %0 arg "p" bool[]
 input %1 arg "x" f32[1]
-%2 = cond(%0, %1) {then=$0, else=$1, out=0} : f32[1]
+%2 = cond(%0, %1) {then=$0, else=$1} : f32[1]
 output %2 ""
 ]]
-    assert.is_truthy(core.parse(twice):text():find("{then=$0, else=$0, out=0}", 1, true))
+    assert.is_truthy(core.parse(twice):text():find("{then=$0, else=$0}", 1, true))
   end)
 
   it("is shown below the graph for people", function()
     local text = tostring(core.parse(NESTED))
-    assert.is_truthy(text:find("%1 = cond p, x, y {then=$0, else=$1, out=0}", 1, true))
+    assert.is_truthy(text:find("%1 = cond p, x, y {then=$0, else=$1}", 1, true))
     assert.is_truthy(text:find("\n  block $1 (input1: f32[2], input2: f32[2]) -> f32[2]", 1, true))
     assert.is_truthy(text:find("\n    block $0 (input1: f32[2]) -> f32[2]", 1, true))
   end)
@@ -121,13 +121,13 @@ output %2 ""
       add('input %0 arg "x" f32[]')
       if n == 1 then add("%1 = neg(%0) : f32[]", 'output %1 ""', "end") return end
       add("%1 = const() {value=0, dims=[], dtype=f32} : f32[]", "%2 = lt(%1, %0) : bool[]",
-        "%3 = cond(%2, %0) {then=$0, else=$1, out=0} : f32[]",
-        "%4 = cond(%2, %3) {then=$0, else=$1, out=0} : f32[]", 'output %4 ""', "end")
+        "%3 = cond(%2, %0) {then=$0, else=$1} : f32[]",
+        "%4 = cond(%2, %3) {then=$0, else=$1} : f32[]", 'output %4 ""', "end")
     end
     level(60)
     add("block $1", 'input %0 arg "x" f32[]', 'output %0 ""', "end")
     add('input %0 arg "x" f32[]', "%1 = const() {value=0, dims=[], dtype=f32} : f32[]",
-      "%2 = lt(%1, %0) : bool[]", "%3 = cond(%2, %0) {then=$0, else=$1, out=0} : f32[]",
+      "%2 = lt(%1, %0) : bool[]", "%3 = cond(%2, %0) {then=$0, else=$1} : f32[]",
       'output %3 ""')
     local start = os.clock()
     local graph = core.parse(table.concat(lines, "\n") .. "\n")
@@ -143,7 +143,6 @@ output %2 ""
       { NESTED:gsub("\nend", "", 1), "" },
       { "graph\nblock $0\n  input %0 arg \"\" f32[1]\n", "a block has no end" },
       { ("graph\n" .. ("block $0\n"):rep(240)), "more than 200 blocks deep" },
-      { NESTED:gsub("out=0} : f32%[2%]\noutput", "out=1} : f32[2]\noutput"), "no such result" },
       { NESTED:gsub("%(%%0, %%1, %%2%)", "(%%0, %%1)"), "does not take these inputs" },
       { NESTED:gsub('input %%2 arg "y" f32%[2%]', 'input %%2 arg "y" f32[3]'),
         "input 2: f32[3] and f32[2]" },
@@ -170,8 +169,9 @@ block $0
 end
 input %0 arg "c" f32[2]
 input %1 arg "x" f32[3]
-%2 = scan(%0, %1) {body=$0, carry=1, xs=1, length=[3], reverse=0, out=0} : f32[2]
-output %2 ""
+%2 = scan(%0, %1) {body=$0, carry=1, xs=1, length=[3], reverse=0} : f32[0]
+%3 = result(%2) {out=0} : f32[2]
+output %3 ""
 ]]
 
   it("is checked against its block", function()

@@ -25,11 +25,13 @@ input %1 arg "xs" f32[3, 2]
 input %2 arg "s" f32[2]
 %3 = relu(%0) : f32[2]
 %4 = tanh(%2) : f32[2]
-%5 = scan(%3, %1, %4) {body=$0, carry=1, xs=1, length=[3], reverse=0, out=0} : f32[2]
-%6 = relu(%0) : f32[2]
-%7 = scan(%6, %1, %4) {body=$0, carry=1, xs=1, length=[3], reverse=0, out=0} : f32[2]
-%8 = add(%5, %7) : f32[2]
-output %8 ""
+%5 = scan(%3, %1, %4) {body=$0, carry=1, xs=1, length=[3], reverse=0} : f32[0]
+%6 = result(%5) {out=0} : f32[2]
+%7 = relu(%0) : f32[2]
+%8 = scan(%7, %1, %4) {body=$0, carry=1, xs=1, length=[3], reverse=0} : f32[0]
+%9 = result(%8) {out=0} : f32[2]
+%10 = add(%6, %9) : f32[2]
+output %10 ""
 ]]
 
 describe("the stage `live`", function()

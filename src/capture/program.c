@@ -129,16 +129,16 @@ static CacheEntry *entry_of(Host *h, Graph *g)
 /* This rank's part of the step, or the step itself. Takes g. */
 static Graph *make_part(Prog *p, Graph *g)
 {
-    uint8_t *shared = base_mem_zero((size_t)p->nin + 1, 1);
-    if (!shared) {
+    const char **place = base_mem_zero((size_t)p->nin + 1, sizeof *place);
+    if (!place) {
         base_no_memory(g->cx, "a program");
         ir_graph_free(g);
         return NULL;
     }
     for (int i = p->nargs; i < p->nin; i++)
-        if (p->state[i]) shared[i] = p->state[i]->shared;
-    g = capture_part_make(&p->part, g, shared);
-    base_mem_free(shared);
+        if (p->state[i]) place[i] = p->state[i]->place;
+    g = capture_part_make(&p->part, g, place);
+    base_mem_free(place);
     return g;
 }
 

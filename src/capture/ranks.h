@@ -11,14 +11,14 @@ typedef struct Part {
     Graph *whole;              /* what was captured; NULL: the program's own graph */
     CommSpread *lies;          /* with it, by input: how a run takes it; of rank 0: whole */
     Storage **taken;           /* with it, during a run: by input, borrowed */
-    bool agreed;               /* all ranks had the same inputs in the first run */
+    Str schedule;              /* with it: the plan and the exchanges, a line each (agree.h) */
+    bool agreed;               /* all ranks had the same step and inputs in the first run */
     int64_t age;               /* of the settings that it was made by */
 } Part;
 
 /* The graph to run for g, which is taken: g itself, or this rank's part of it, beside which p keeps
- * g. shared[i]: the dim of input i that ranks are asked to share (shard.h). NULL with the error
- * set. */
-Graph *capture_part_make(Part *p, Graph *g, const uint8_t *shared);
+ * g. place[i]: how input i was asked to lie (shard.h). NULL with the error set. */
+Graph *capture_part_make(Part *p, Graph *g, const char *const *place);
 void capture_part_free(Part *p);
 /* Is it what the settings ask for now? */
 bool capture_part_holds(const Ctx *cx, const Part *p);

@@ -1,10 +1,12 @@
-/* comm.c: the job of a context, and how values of two ranks combine.
+/* comm.c: the job of a context, and the thread that does what it starts.
  *
- * Holds: combining is what the op of that name computes (op.def): the larger of two is NaN if
- *        either is, the first where both are equal.
+ * Holds: works are done in the order of their starts; one that is run while others are on their
+ *        way goes behind them.
  */
 #include "comm/comm.h"
-#include <string.h>
+#include <pthread.h>
+#include <signal.h>
+#include "base/mem.h"
 
 static Comm *started; /* what this process was started as; NULL: alone */
 
@@ -22,69 +24,114 @@ int comm_join(Ctx *cx)
     return SGL_OK;
 }
 
-/* No axes: a channel of its own, in which the group is the job. */
-int comm_meet(Comm *c, const char *what, CommKind kind, int64_t n, const int64_t *in, int64_t *out)
+/* ---- works */
+
+typedef struct CommQueue {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_t thread;
+    CommWork *first, *last; /* the first is being done */
+} CommQueue;
+
+/* The thread: does the first work, then tells who waits for it. It ends with the process. */
+static void *do_works(void *of)
+{
+    Comm *c = of;
+    CommQueue *q = c->queue;
+    pthread_mutex_lock(&q->lock);
+    for (;;) {
+        while (!q->first) pthread_cond_wait(&q->changed, &q->lock);
+        CommWork *w = q->first;
+        pthread_mutex_unlock(&q->lock);
+        c->transport->run(c, w);
+        pthread_mutex_lock(&q->lock);
+        q->first = w->next;
+        w->done = true;
+        pthread_cond_broadcast(&q->changed);
+    }
+    return NULL;
+}
+
+/* The thread takes no signals: they are for the one that runs the script. */
+static int make_queue(Comm *c)
+{
+    sigset_t all, before;
+    CommQueue *q = base_mem_zero(1, sizeof *q);
+    if (!q) return base_no_memory(c->cx, "exchanges that are started");
+    pthread_mutex_init(&q->lock, NULL);
+    pthread_cond_init(&q->changed, NULL);
+    c->queue = q;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&q->thread, NULL, do_works, c);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!code) return SGL_OK;
+    c->queue = NULL;
+    base_mem_free(q);
+    return base_fail(c->cx, SGL_ENOMEM, "a thread for exchanges cannot start");
+}
+
+static int ended(Comm *c, const CommWork *w)
+{
+    if (w->err.code && !c->cx->err.code) c->cx->err = w->err;
+    return w->err.code;
+}
+
+int comm_start(Comm *c, CommWork *w)
+{
+    if (!c->queue && make_queue(c) < 0) return c->cx->err.code;
+    CommQueue *q = c->queue;
+    w->err.code = 0;
+    w->done = false;
+    w->next = NULL;
+    pthread_mutex_lock(&q->lock);
+    if (q->first) q->last->next = w;
+    else q->first = w;
+    q->last = w;
+    pthread_cond_broadcast(&q->changed);
+    pthread_mutex_unlock(&q->lock);
+    return SGL_OK;
+}
+
+int comm_wait(Comm *c, CommWork *w)
+{
+    CommQueue *q = c->queue;
+    pthread_mutex_lock(&q->lock);
+    while (!w->done) pthread_cond_wait(&q->changed, &q->lock);
+    pthread_mutex_unlock(&q->lock);
+    return ended(c, w);
+}
+
+static bool is_idle(CommQueue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    bool idle = !q->first;
+    pthread_mutex_unlock(&q->lock);
+    return idle;
+}
+
+int comm_run(Comm *c, CommWork *w)
+{
+    if (c->queue && !is_idle(c->queue)) {
+        int code = comm_start(c, w);
+        return code < 0 ? code : comm_wait(c, w);
+    }
+    w->err.code = 0;
+    c->transport->run(c, w);
+    return ended(c, w);
+}
+
+CommCall comm_call_all(const Comm *c, const char *what)
 {
     const Mesh line = {.n = 1, .size = {c->size}};
-    const CommCall call = {comm_mesh_group(&line, comm_axes_add(0, 0), c->rank), 0, what,
-                           "outside a step"};
-    return c->transport->all_reduce(c, &call, kind, DT_i64, n, in, out);
+    CommGroup all = comm_mesh_group(&line, comm_axes_add(0, 0), c->rank);
+    return (CommCall){all, 0, what, NULL};
 }
 
-int64_t comm_parts_total(const CommParts *p, int members)
+int comm_meet(Comm *c, const char *what, CommKind kind, int64_t n, const int64_t *in, int64_t *out)
 {
-    int64_t n = 0;
-    for (int m = 0; m < members; m++) n += p->length[m];
-    return n;
-}
-
-static const char *const KINDS[] = {
-    [COMM_sum] = "sum",
-    [COMM_prod] = "prod",
-    [COMM_max] = "max",
-    [COMM_min] = "min",
-};
-
-int comm_kind_find(const char *name)
-{
-    for (int k = 0; k < COMM_KINDS; k++)
-        if (strcmp(name, KINDS[k]) == 0) return k;
-    return -1;
-}
-
-typedef void (*CombineFn)(void *x, const void *y, int64_t count);
-
-#define COMBINE(name, T, value)                                                                    \
-    static void name(void *at, const void *by, int64_t count)                                      \
-    {                                                                                              \
-        T *a = at;                                                                                 \
-        const T *b = by;                                                                           \
-        for (int64_t i = 0; i < count; i++) {                                                      \
-            T x = a[i], y = b[i];                                                                  \
-            a[i] = (T)(value);                                                                     \
-        }                                                                                          \
-    }
-#define COMBINE_ALL(T, name)                                                                       \
-    COMBINE(sum_##name, T, x + y)                                                                  \
-    COMBINE(prod_##name, T, x *y)                                                                  \
-    COMBINE(max_##name, T, y > x || y != y ? y : x)                                                \
-    COMBINE(min_##name, T, y < x || y != y ? y : x)
-COMBINE_ALL(float, f32)
-COMBINE_ALL(double, f64)
-COMBINE_ALL(int32_t, i32)
-COMBINE_ALL(int64_t, i64)
-COMBINE_ALL(uint8_t, u8)
-
-#define ROW(name)                                                                                  \
-    {                                                                                              \
-        sum_##name, prod_##name, max_##name, min_##name                                            \
-    }
-static const CombineFn BY_DTYPE[DT_COUNT][COMM_KINDS] = {
-    [DT_f32] = ROW(f32), [DT_f64] = ROW(f64), [DT_i32] = ROW(i32),
-    [DT_i64] = ROW(i64), [DT_u8] = ROW(u8),   [DT_bool] = ROW(u8),
-};
-
-void comm_combine(CommKind kind, Dtype dtype, void *x, const void *y, int64_t count)
-{
-    BY_DTYPE[dtype][kind](x, y, count);
+    CommWork w = {.op = COMM_all_reduce, .kind = kind, .dtype = DT_i64, .count = n, .in = in};
+    w.call = comm_call_all(c, what);
+    w.out = out;
+    return comm_run(c, &w);
 }

@@ -14,79 +14,82 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "base/mem.h"
 #include "comm/job.h"
 
 enum {
     SPINS = 2000,
-    TILE = 1024, /* elements combined at once */
-    TREE_DEPTH = 8,
-    SMALL = 16 << 10 /* bytes below which all combine everything: one meeting less */
-};
+    SMALL = 16 << 10
+}; /* bytes below which all combine everything: one meeting
+                                            less */
 static const long LOOK_NS = 50 * 1000 * 1000; /* a sleeper looks up so often */
 
-/* A call on its way. */
+/* A work that is being done. */
 typedef struct Exchange {
     Job *job;
     Comm *c;
-    const CommCall *call;
+    CommWork *w;
     const CommGroup *g;
+    JobRank *me;
     JobLine *own;
     bool agreed; /* the others' calls were compared with this one */
 } Exchange;
 
 static JobLine *line_of(const Exchange *x, int member)
 {
-    return &x->job->rank[x->g->rank[member]].line[x->call->axes];
+    return &x->job->rank[x->g->rank[member]].line_of[x->w->call.axes];
 }
 
 /* ---- errors */
 
-static int stopped(const Exchange *x)
-{
-    return base_fail(x->c->cx, SGL_EPEER, "%s", x->job->verdict);
-}
+static int stopped(const Exchange *x) { return comm_job_error(x->job, &x->w->err); }
 
 /* What this rank found ends the job, unless another found something before. */
-static int stop(const Exchange *x, const char *verdict)
+static int stop(const Exchange *x, int culprit, const char *verdict)
 {
-    comm_job_stop(x->job, verdict);
-    while (!comm_job_stopped(x->job)) usleep(100);
+    comm_job_stop(x->job, culprit, verdict);
     return stopped(x);
 }
 
 static int peer_ended(const Exchange *x, int member)
 {
-    char text[JOB_VERDICT];
-    snprintf(text, sizeof text,
-             "rank %d has ended its script, rank %d is at %s (%s): all ranks must take the same "
-             "steps",
-             x->g->rank[member], x->c->rank, x->call->what, x->call->where);
-    return stop(x, text);
+    char text[JOB_REASON];
+    int r = x->g->rank[member];
+    snprintf(
+        text, sizeof text,
+        "rank %d has ended its script, rank %d is at %s (%s): rank %d left at step %u, and all "
+        "ranks must take the same steps",
+        r, x->c->rank, x->w->call.what, x->me->at, r, atomic_load(&x->job->rank[r].step));
+    return stop(x, r, text);
 }
 
+/* Who is late is asked where it is, so an endless loop has a line. */
 static int peer_late(const Exchange *x, int member)
 {
-    char text[JOB_VERDICT];
-    const JobRank *peer = &x->job->rank[x->g->rank[member]];
+    char text[JOB_REASON], where[2 * JOB_TEXT];
+    int r = x->g->rank[member];
+    const JobRank *peer = &x->job->rank[r];
+    comm_job_where(x->job, r, where, sizeof where);
     snprintf(
         text, sizeof text,
         "rank %d waited %g s for rank %d in exchange %u, %s (%s); rank %d was last in exchange "
-        "%u (%s)",
-        x->c->rank, x->job->timeout, x->g->rank[member],
-        atomic_load(&x->job->rank[x->c->rank].exchanges), x->call->what, x->call->where,
-        x->g->rank[member], atomic_load(&peer->exchanges),
-        peer->at[0] ? peer->at : "before the first");
-    return stop(x, text);
+        "%u (%s); %s\nlong work of one rank belongs into sgl.dist.alone; --timeout says how "
+        "long ranks wait",
+        x->c->rank, x->job->timeout, r, atomic_load(&x->me->exchanges), x->w->call.what, x->me->at,
+        r, atomic_load(&peer->exchanges), peer->at[0] ? peer->at : "before the first", where);
+    return stop(x, r, text);
 }
 
-static int disagree(const Exchange *x, int member)
+static int disagree(const Exchange *x, int member, const char *theirs)
 {
-    char text[JOB_VERDICT];
+    char text[JOB_REASON];
+    const JobRank *peer = &x->job->rank[x->g->rank[member]];
     snprintf(text, sizeof text,
-             "the ranks take different steps: in exchange %u rank %d is at %s, rank %d at %s",
-             atomic_load(&x->job->rank[x->c->rank].exchanges), x->c->rank, x->call->what,
-             x->g->rank[member], line_of(x, member)->what[x->own->turn % 2]);
-    return stop(x, text);
+             "the ranks take different steps: in exchange %u rank %d is at %s (%s), rank %d at %s "
+             "(%s)",
+             atomic_load(&x->me->exchanges), x->c->rank, x->w->call.what, x->me->at,
+             x->g->rank[member], theirs, peer->at);
+    return stop(x, -1, text);
 }
 
 /* ---- meetings */
@@ -104,22 +107,50 @@ static void doze(JobLine *l, uint32_t seen)
     atomic_fetch_sub(&l->asleep, 1);
 }
 
+/* Adds up the time that this process was there to wait: a job that is stopped as a whole and goes
+ * on later was not late meanwhile. A peer that works alone is not either. */
+static double time_waited(double waited, double *last, const JobRank *peer)
+{
+    double now = base_clock(), since = now - *last, most = 4e-9 * (double)LOOK_NS;
+    *last = now;
+    if (atomic_load(&peer->allowed) > now) return 0;
+    return waited + (since < most ? since : most);
+}
+
+/* Does the peer wait for this rank, in an exchange of other axes? Neither will come then. Seen
+ * twice in the same exchange, as a peer that goes on tells so later. */
+static bool is_crossed(const Exchange *x, const JobRank *peer, uint32_t *seen_in)
+{
+    uint32_t exchange = atomic_load(&peer->exchanges);
+    bool crossed = atomic_load(&peer->waits) == x->c->rank;
+    bool before = *seen_in == exchange;
+    *seen_in = crossed ? exchange : 0;
+    return crossed && before;
+}
+
 /* Until a member came to the meeting, the job stopped, or it is too late. */
 static int wait_for(const Exchange *x, int member, uint32_t meeting)
 {
     JobLine *l = line_of(x, member);
+    const JobRank *peer = &x->job->rank[x->g->rank[member]];
+    uint32_t crossed_in = 0;
     for (int i = 0; i < SPINS; i++)
         if (came(l, meeting)) return SGL_OK;
-    double start = base_clock();
+    double last = base_clock(), waited = 0;
+    atomic_store(&x->me->waits, x->g->rank[member]);
     for (;;) {
         uint32_t seen = atomic_load(&l->met);
-        if (came(l, meeting)) return SGL_OK;
+        if (came(l, meeting)) break;
         if (comm_job_stopped(x->job)) return stopped(x);
-        if (atomic_load(&x->job->rank[x->g->rank[member]].ended)) return peer_ended(x, member);
-        if (base_clock() - start > x->job->timeout) return peer_late(x, member);
-        if (x->c->cx->interrupted) return base_fail(x->c->cx, SGL_EINTR, "interrupted");
+        if (atomic_load(&peer->ended)) return peer_ended(x, member);
+        waited = time_waited(waited, &last, peer);
+        if (waited > x->job->timeout) return peer_late(x, member);
+        if (is_crossed(x, peer, &crossed_in)) return disagree(x, member, peer->what);
+        if (x->c->cx->interrupted) return base_err_set(&x->w->err, SGL_EINTR, "interrupted");
         doze(l, seen);
     }
+    atomic_store(&x->me->waits, -1);
+    return SGL_OK;
 }
 
 /* All members come here before any goes on. The first time in a call they compare what they do. */
@@ -132,26 +163,29 @@ static int meet(Exchange *x)
     for (int m = 0; m < x->g->n && code >= 0; m++)
         if (m != x->g->me) code = wait_for(x, m, meeting);
     for (int m = 0; m < x->g->n && code >= 0 && !x->agreed; m++)
-        if (strcmp(line_of(x, m)->what[x->own->turn % 2], x->call->what) != 0)
-            code = disagree(x, m);
+        if (strcmp(line_of(x, m)->what[x->own->turn % 2], x->w->call.what) != 0)
+            code = disagree(x, m, line_of(x, m)->what[x->own->turn % 2]);
     x->agreed = true;
     return code;
 }
 
-static Exchange begin(Comm *c, const CommCall *call)
+static Exchange begin(Comm *c, CommWork *w)
 {
     Job *j = c->self;
     JobRank *me = &j->rank[c->rank];
-    Exchange x = {j, c, call, &call->group, &me->line[call->axes], false};
+    Exchange x = {j, c, w, &w->call.group, me, &me->line_of[w->call.axes], false};
     atomic_fetch_add(&me->exchanges, 1);
-    snprintf(me->at, sizeof me->at, "%s", call->where);
-    snprintf(x.own->what[x.own->turn % 2], JOB_TEXT, "%s", call->what);
+    if (w->call.where || !c->where)
+        snprintf(me->at, sizeof me->at, "%s", w->call.where ? w->call.where : "?");
+    else c->where(me->at, sizeof me->at);
+    snprintf(me->what, sizeof me->what, "%s", w->call.what);
+    snprintf(x.own->what[x.own->turn % 2], JOB_TEXT, "%s", w->call.what);
     return x;
 }
 
 static char *room_of(const Exchange *x, int member)
 {
-    return comm_job_room(x->job, x->g->rank[member], x->call->axes, x->own->turn);
+    return comm_job_room(x->job, x->g->rank[member], x->w->call.axes, x->own->turn);
 }
 
 /* The next piece, or the next call, is in the other room. */
@@ -161,74 +195,24 @@ static void turn(const Exchange *x)
     memcpy(x->own->what[x->own->turn % 2], x->own->what[(x->own->turn + 1) % 2], JOB_TEXT);
 }
 
-/* ---- combining */
-
-typedef struct Tree {
-    const Exchange *x;
-    CommKind kind;
-    Dtype dtype, work; /* halves meet in f32 */
-    size_t bytes, work_bytes;
-    char *scratch; /* a tile for each level */
-} Tree;
-
-/* Elements [at, at + n) of a member's room, in the dtype that is combined. */
-static void take(const Tree *t, int member, int64_t at, int64_t n, void *out)
-{
-    const char *from = room_of(t->x, member) + (size_t)at * t->bytes;
-    if (t->work == t->dtype) {
-        memcpy(out, from, (size_t)n * t->bytes);
-        return;
-    }
-    for (int64_t i = 0; i < n; i++) ((float *)out)[i] = (float)ir_dtype_load(t->dtype, from, i);
-}
-
-static void combine(const Tree *t, int lo, int hi, int64_t at, int64_t n, char *out, int level)
-{
-    char *right = t->scratch + (size_t)level * TILE * sizeof(double);
-    int middle = (lo + hi) / 2;
-    if (hi - lo == 1) {
-        take(t, lo, at, n, out);
-        return;
-    }
-    combine(t, lo, middle, at, n, out, level + 1);
-    combine(t, middle, hi, at, n, right, level + 1);
-    comm_combine(t->kind, t->work, out, right, n);
-}
+/* ---- all_reduce */
 
 /* to = elements [at, at + n) of all members' rooms, combined; `to` may be the place of these
  * elements in the own room. */
-static void combine_range(const Exchange *x, CommKind kind, Dtype dtype, int64_t at, int64_t n,
-                          char *to)
+static void combine_range(const Exchange *x, int64_t at, int64_t n, char *to)
 {
-    _Alignas(64) char scratch[(TREE_DEPTH + 1) * TILE * sizeof(double)];
-    bool half = dtype == DT_f16 || dtype == DT_bf16;
-    Dtype work = half ? DT_f32 : dtype;
-    Tree t = {x,
-              kind,
-              dtype,
-              work,
-              DTYPES[dtype].bytes,
-              DTYPES[work].bytes,
-              scratch + TILE * sizeof(double)};
-    for (int64_t i = 0; i < n; i += TILE) {
-        int64_t some = n - i < TILE ? n - i : TILE;
-        char *out = to + (size_t)i * t.bytes;
-        combine(&t, 0, x->g->n, at + i, some, scratch, 0);
-        if (half)
-            for (int64_t k = 0; k < some; k++) ir_dtype_store(dtype, out, k, ((float *)scratch)[k]);
-        else memcpy(out, scratch, (size_t)some * t.bytes);
-    }
+    const void *value[MESH_RANKS];
+    for (int m = 0; m < x->g->n; m++)
+        value[m] = room_of(x, m) + (size_t)at * DTYPES[x->w->dtype].bytes;
+    comm_combine(x->w->kind, x->w->dtype, x->g->n, value, n, to);
 }
 
-/* ---- all_reduce */
-
 /* Each rank combines its slice of a piece of n elements; then all read all slices. */
-static int share_out(Exchange *x, CommKind kind, Dtype dtype, int64_t n, char *out)
+static int share_out(Exchange *x, int64_t n, char *out)
 {
-    size_t bytes = DTYPES[dtype].bytes;
+    size_t bytes = DTYPES[x->w->dtype].bytes;
     int64_t first = n * x->g->me / x->g->n, last = n * (x->g->me + 1) / x->g->n;
-    combine_range(x, kind, dtype, first, last - first,
-                  room_of(x, x->g->me) + (size_t)first * bytes);
+    combine_range(x, first, last - first, room_of(x, x->g->me) + (size_t)first * bytes);
     int code = meet(x);
     for (int m = 0; m < x->g->n && code >= 0; m++) {
         size_t from = (size_t)(n * m / x->g->n) * bytes,
@@ -239,21 +223,20 @@ static int share_out(Exchange *x, CommKind kind, Dtype dtype, int64_t n, char *o
 }
 
 /* Piece by piece: small ones are combined by all ranks, large ones are shared out. */
-static int local_all_reduce(Comm *c, const CommCall *call, CommKind kind, Dtype dtype,
-                            int64_t count, const void *in, void *out)
+static int all_reduce(Exchange *x)
 {
-    Exchange x = begin(c, call);
-    size_t bytes = DTYPES[dtype].bytes;
-    int64_t piece = JOB_HALF / (int64_t)bytes, at = 0;
+    size_t bytes = DTYPES[x->w->dtype].bytes;
+    int64_t count = x->w->count, piece = JOB_HALF / (int64_t)bytes, at = 0;
     int code;
     do {
         int64_t n = count - at < piece ? count - at : piece;
-        char *to = (char *)out + (size_t)at * bytes;
-        memcpy(room_of(&x, x.g->me), (const char *)in + (size_t)at * bytes, (size_t)n * bytes);
-        code = meet(&x);
-        if (code >= 0 && (size_t)n * bytes <= SMALL) combine_range(&x, kind, dtype, 0, n, to);
-        else if (code >= 0) code = share_out(&x, kind, dtype, n, to);
-        turn(&x);
+        char *to = (char *)x->w->out + (size_t)at * bytes;
+        memcpy(room_of(x, x->g->me), (const char *)x->w->in + (size_t)at * bytes,
+               (size_t)n * bytes);
+        code = meet(x);
+        if (code >= 0 && (size_t)n * bytes <= SMALL) combine_range(x, 0, n, to);
+        else if (code >= 0) code = share_out(x, n, to);
+        turn(x);
         at += n;
     } while (at < count && code >= 0);
     return code;
@@ -261,96 +244,137 @@ static int local_all_reduce(Comm *c, const CommCall *call, CommKind kind, Dtype 
 
 /* ---- all_gather and reduce_scatter */
 
-/* Bytes [at, at + n) of part `member`, which lie one behind the other at `packed`, are brought to
- * their places in the whole, or (`out` false) from there. */
-static void place(const CommParts *p, int members, int member, int64_t at, int64_t n, char *whole,
-                  char *packed, bool out)
-{
-    int64_t row = p->length[member] * p->inner, all = comm_parts_total(p, members) * p->inner,
-            before = 0;
-    for (int m = 0; m < member; m++) before += p->length[m] * p->inner;
-    while (n > 0) {
-        int64_t within = at % row, some = row - within < n ? row - within : n;
-        char *there = whole + at / row * all + before + within;
-        if (out) memcpy(there, packed, (size_t)some);
-        else memcpy(packed, there, (size_t)some);
-        packed += some;
-        at += some;
-        n -= some;
-    }
-}
-
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* As many pieces as the longest part has; who has no more comes to the meetings alone. */
-static int local_all_gather(Comm *c, const CommCall *call, const CommParts *p, const void *in,
-                            void *out)
+static int all_gather(Exchange *x)
 {
-    Exchange x = begin(c, call);
-    int64_t most = 0;
+    const CommParts *p = &x->w->parts;
+    int64_t most = 0, at = 0;
     int code;
-    for (int m = 0; m < x.g->n; m++)
-        if (p->outer * p->length[m] * p->inner > most) most = p->outer * p->length[m] * p->inner;
-    int64_t at = 0;
+    for (int m = 0; m < x->g->n; m++)
+        if (comm_parts_bytes(p, m) > most) most = comm_parts_bytes(p, m);
     do {
-        int64_t own = smaller(JOB_HALF, p->outer * p->length[x.g->me] * p->inner - at);
-        if (own > 0) memcpy(room_of(&x, x.g->me), (const char *)in + at, (size_t)own);
-        code = meet(&x);
-        for (int m = 0; m < x.g->n && code >= 0; m++) {
-            int64_t n = smaller(JOB_HALF, p->outer * p->length[m] * p->inner - at);
-            if (n > 0) place(p, x.g->n, m, at, n, out, room_of(&x, m), true);
+        int64_t own = smaller(JOB_HALF, comm_parts_bytes(p, x->g->me) - at);
+        if (own > 0) memcpy(room_of(x, x->g->me), (const char *)x->w->in + at, (size_t)own);
+        code = meet(x);
+        for (int m = 0; m < x->g->n && code >= 0; m++) {
+            int64_t n = smaller(JOB_HALF, comm_parts_bytes(p, m) - at);
+            if (n > 0) comm_place(p, x->g->n, m, at, n, x->w->out, room_of(x, m), true);
         }
-        turn(&x);
+        turn(x);
         at += JOB_HALF;
     } while (at < most && code >= 0);
     return code;
 }
 
 /* The value is handed out part by part: first what member 0 is to have. */
-static int local_reduce_scatter(Comm *c, const CommCall *call, CommKind kind, Dtype dtype,
-                                const CommParts *p, const void *in, void *out)
+static int reduce_scatter(Exchange *x)
 {
-    Exchange x = begin(c, call);
+    const CommParts *p = &x->w->parts;
     int code = SGL_OK;
     bool any = false;
-    for (int m = 0; m < x.g->n && code >= 0; m++) {
-        int64_t bytes = p->outer * p->length[m] * p->inner;
+    for (int m = 0; m < x->g->n && code >= 0; m++) {
+        int64_t bytes = comm_parts_bytes(p, m);
         for (int64_t at = 0; at < bytes && code >= 0; at += JOB_HALF) {
-            int64_t n = smaller(JOB_HALF, bytes - at), size = (int64_t)DTYPES[dtype].bytes;
-            place(p, x.g->n, m, at, n, (char *)(uintptr_t)in, room_of(&x, x.g->me), false);
-            code = meet(&x);
-            if (code >= 0 && m == x.g->me)
-                combine_range(&x, kind, dtype, 0, n / size, (char *)out + at);
-            turn(&x);
+            int64_t n = smaller(JOB_HALF, bytes - at), size = (int64_t)DTYPES[x->w->dtype].bytes;
+            comm_place(p, x->g->n, m, at, n, (char *)(uintptr_t)x->w->in, room_of(x, x->g->me),
+                       false);
+            code = meet(x);
+            if (code >= 0 && m == x->g->me) combine_range(x, 0, n / size, (char *)x->w->out + at);
+            turn(x);
             any = true;
         }
     }
     if (any) return code;
-    code = meet(&x);
-    turn(&x);
+    code = meet(x);
+    turn(x);
+    return code;
+}
+
+/* ---- all_to_all and broadcast */
+
+/* A room has a slot for each member; `count` is the most bytes that any has for any, so that all
+ * come to as many meetings. */
+static int all_to_all(Exchange *x)
+{
+    const CommParts *to = &x->w->parts, *from = &x->w->from;
+    int64_t slot = JOB_HALF / x->g->n, at = 0;
+    int code;
+    do {
+        const char *in = x->w->in;
+        char *out = x->w->out;
+        for (int m = 0; m < x->g->n; in += comm_parts_bytes(to, m++)) {
+            int64_t n = smaller(slot, comm_parts_bytes(to, m) - at);
+            if (n > 0) memcpy(room_of(x, x->g->me) + m * slot, in + at, (size_t)n);
+        }
+        code = meet(x);
+        for (int m = 0; m < x->g->n && code >= 0; out += comm_parts_bytes(from, m++)) {
+            int64_t n = smaller(slot, comm_parts_bytes(from, m) - at);
+            if (n > 0) memcpy(out + at, room_of(x, m) + x->g->me * slot, (size_t)n);
+        }
+        turn(x);
+        at += slot;
+    } while (at < x->w->count && code >= 0);
+    return code;
+}
+
+/* The root's value, piece by piece. */
+static int broadcast(Exchange *x)
+{
+    int64_t all = x->w->count * (int64_t)DTYPES[x->w->dtype].bytes, at = 0;
+    bool gives = x->g->me == x->w->root;
+    int code;
+    do {
+        int64_t n = smaller(JOB_HALF, all - at);
+        if (gives) memcpy(room_of(x, x->g->me), (const char *)x->w->in + at, (size_t)n);
+        code = meet(x);
+        if (code >= 0)
+            memmove((char *)x->w->out + at,
+                    gives ? (const char *)x->w->in + at : room_of(x, x->w->root), (size_t)n);
+        turn(x);
+        at += n;
+    } while (at < all && code >= 0);
+    return code;
+}
+
+/* ---- the transport */
+
+/* A rank that waits says so; one that is alone must not. */
+static int local_run(Comm *c, CommWork *w)
+{
+    static int (*const RUN[COMM_OPS])(Exchange *) = {
+        [COMM_all_reduce] = all_reduce,         [COMM_all_gather] = all_gather,
+        [COMM_reduce_scatter] = reduce_scatter, [COMM_all_to_all] = all_to_all,
+        [COMM_broadcast] = broadcast,
+    };
+    JobRank *me = &c->job->rank[c->rank];
+    if (atomic_load(&me->doing) == JOB_ALONE)
+        return base_err_set(&w->err, SGL_ESTATE,
+                            "%s in sgl.dist.alone: rank 0 is alone there, and what ranks share "
+                            "needs all of them",
+                            w->call.what);
+    Exchange x = begin(c, w);
+    uint32_t before = atomic_exchange(&me->doing, JOB_EXCHANGE);
+    int code = RUN[w->op](&x);
+    atomic_store(&me->doing, before);
     return code;
 }
 
 static void local_stop(Comm *c, const char *why)
 {
-    char text[JOB_VERDICT];
+    char text[JOB_REASON];
     snprintf(text, sizeof text, "rank %d: %s", c->rank, why);
-    comm_job_stop(c->self, text);
+    comm_job_stop(c->self, c->rank, text);
 }
 
-static const Transport LOCAL = {
-    .name = "local",
-    .all_reduce = local_all_reduce,
-    .all_gather = local_all_gather,
-    .reduce_scatter = local_reduce_scatter,
-    .stop = local_stop,
-};
+static const Transport LOCAL = {.name = "local", .run = local_run, .stop = local_stop};
 
 Comm *comm_local_new(Job *j, int rank)
 {
     Comm *c = base_mem_zero(1, sizeof *c);
-    if (c)
-        *c =
-            (Comm){.transport = &LOCAL, .rank = rank, .size = j->ranks, .seed = j->seed, .self = j};
+    if (!c) return NULL;
+    *c = (Comm){.transport = &LOCAL, .rank = rank, .size = j->ranks, .seed = j->seed, .self = j};
+    c->job = j;
     return c;
 }

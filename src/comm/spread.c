@@ -55,19 +55,22 @@ static int gather_dim(Comm *c, const CommSpread *s, Dtype dtype, int64_t *dims, 
                       const void *in, void *out)
 {
     char what[64];
-    CommParts p = {.outer = 1, .inner = (int64_t)DTYPES[dtype].bytes};
-    CommCall call = {comm_mesh_group(&s->mesh, s->axes[d], c->rank), comm_axes_set(s->axes[d]),
-                     what, "outside a step"};
-    for (int e = 0; e < s->rank; e++) *(e < d ? &p.outer : &p.inner) *= e == d ? 1 : dims[e];
-    for (int m = 0; m < call.group.n; m++) {
+    CommWork w = {.op = COMM_all_gather, .in = in};
+    CommParts *p = &w.parts;
+    w.out = out;
+    w.call = (CommCall){comm_mesh_group(&s->mesh, s->axes[d], c->rank), comm_axes_set(s->axes[d]),
+                        what, NULL};
+    *p = (CommParts){.outer = 1, .inner = (int64_t)DTYPES[dtype].bytes};
+    for (int e = 0; e < s->rank; e++) *(e < d ? &p->outer : &p->inner) *= e == d ? 1 : dims[e];
+    for (int m = 0; m < w.call.group.n; m++) {
         int64_t from, to;
-        comm_spread_range(s, call.group.rank[m], d, &from, &to);
-        p.length[m] = to - from;
+        comm_spread_range(s, w.call.group.rank[m], d, &from, &to);
+        p->length[m] = to - from;
     }
     dims[d] = s->cut[d].size;
     snprintf(what, sizeof what, "all_gather of a value that ranks share, %lld x %lld x %lld bytes",
-             (long long)p.outer, (long long)dims[d], (long long)p.inner);
-    return c->transport->all_gather(c, &call, &p, in, out);
+             (long long)p->outer, (long long)dims[d], (long long)p->inner);
+    return comm_run(c, &w);
 }
 
 int comm_spread_gather(Comm *c, const CommSpread *s, Dtype dtype, const void *part, void *whole)

@@ -10,142 +10,120 @@
 #include <string.h>
 #include "comm/comm.h"
 #include "ir/attr.h"
-#include "ir/check.h"
+#include "shard/collective.h"
 
-/* A node, read. */
-typedef struct Collective {
-    const Node *n;
+/* A node on its way to the transport. */
+typedef struct Exchange {
+    Collective k;
     Comm *comm;
-    Mesh mesh;
-    Axes axes, gone; /* of the group: those that are not kept */
-    CommKind kind;
-    int dim; /* -1: none */
-    int keep;
-    CommCut cut;
-    CommCall call;
+    CommWork w;
     char what[192], where[192];
-} Collective;
+} Exchange;
 
-static void read_mesh(Collective *k)
+/* The attributes, and the group among the job's ranks. */
+static int read_node(Exchange *x, const Node *n)
 {
-    const int64_t *at = k->n->attr + ir_attr_place(k->n, "mesh");
-    AttrList mesh = ir_take_list(&at), axes = ir_take_list(&at);
-    k->mesh.n = mesh.n < MESH_AXES ? mesh.n : MESH_AXES;
-    for (int i = 0; i < k->mesh.n; i++) k->mesh.size[i] = (int)mesh.at[i];
-    for (int i = 0; i < axes.n && i < MESH_AXES; i++)
-        k->axes = comm_axes_add(k->axes, (int)axes.at[i] - 1);
-    k->gone = k->axes >> 4 * k->keep;
-}
-
-/* The attributes; then the group among the job's ranks. */
-static int read_node(Collective *k)
-{
-    const Node *n = k->n;
-    int kind = ir_attr_place(n, "kind"), dim = ir_attr_place(n, "dim");
-    k->comm = comm_of(n->graph->cx);
-    if (kind >= 0) k->kind = (CommKind)comm_kind_find(ir_attr_text(n->attr[kind]));
-    k->dim = dim < 0 ? -1 : (int)n->attr[dim];
-    if (dim >= 0) {
-        k->cut = (CommCut){n->attr[dim + 2], n->attr[dim + 3], (int)n->attr[dim + 4]};
-        k->keep = (int)n->attr[dim + 5];
-    }
-    read_mesh(k);
-    int ranks = comm_mesh_ranks(&k->mesh), size = k->comm ? k->comm->size : 1;
+    x->comm = comm_of(n->graph->cx);
+    x->k = shard_collective(n, x->comm ? x->comm->rank : 0);
+    int ranks = comm_mesh_ranks(&x->k.mesh), size = x->comm ? x->comm->size : 1;
     if (ranks != size)
         return base_fail(n->graph->cx, SGL_ESTATE,
                          "%s: it is for a mesh of %d ranks, the job has %d", ir_op(n)->name, ranks,
                          size);
-    if (k->comm) k->call.group = comm_mesh_group(&k->mesh, k->gone, k->comm->rank);
-    else k->call.group = (CommGroup){.n = 1};
+    x->w.kind = x->k.kind;
+    x->w.call.group = x->k.group;
     return SGL_OK;
 }
 
 /* "all_gather f32[64, 10] of step 3f9a12cc04", the whole dim in place of a part. */
-static void name_call(Collective *k)
+static void name_call(Exchange *x)
 {
-    const Node *n = k->n;
+    const Node *n = x->k.n;
     SrcPos at = base_src_pos(n->graph->cx, n->src);
     Str s = {0};
     base_str_fmt(&s, "%s %s[", ir_op(n)->name, DTYPES[n->dtype].name);
     for (int d = 0; d < n->rank; d++)
         base_str_fmt(&s, "%s%lld", d ? ", " : "",
-                     (long long)(d == k->dim ? k->cut.size : n->dims[d]));
+                     (long long)(d == x->k.dim ? x->k.cut.size : n->dims[d]));
     base_str_fmt(&s, "]");
     int64_t step = n->attr[ir_attr_place(n, "step")];
     if (step) base_str_fmt(&s, " of step %010llx", (unsigned long long)step);
-    snprintf(k->what, sizeof k->what, "%s", s.failed ? ir_op(n)->name : s.at);
-    snprintf(k->where, sizeof k->where, "%s:%d", at.file, at.line);
+    snprintf(x->what, sizeof x->what, "%s", s.failed ? ir_op(n)->name : s.at);
+    snprintf(x->where, sizeof x->where, "%s:%d", at.file, at.line);
     base_str_free(&s);
-    k->call.axes = comm_axes_set(k->gone);
-    k->call.what = k->what;
-    k->call.where = k->where;
-}
-
-/* Which part of the dim each member has, of the part that all of them have together. */
-static CommParts parts_of(const Collective *k, const Node *like)
-{
-    CommParts p = {.outer = 1, .inner = (int64_t)DTYPES[like->dtype].bytes};
-    int n = comm_mesh_parts(&k->mesh, k->axes), members = k->call.group.n;
-    int kept = comm_axes_count(k->axes) - comm_axes_count(k->gone);
-    Axes keep = comm_axes_first(k->axes, kept);
-    int first = comm_mesh_part(&k->mesh, keep, k->comm->rank) * members;
-    for (int d = 0; d < like->rank; d++)
-        *(d < k->dim ? &p.outer : &p.inner) *= d == k->dim ? 1 : like->dims[d];
-    for (int m = 0; m < members; m++)
-        p.length[m] =
-            comm_cut_start(k->cut, n, first + m + 1) - comm_cut_start(k->cut, n, first + m);
-    return p;
+    x->w.call.axes = comm_axes_set(x->k.gone);
+    x->w.call.what = x->what;
+    x->w.call.where = x->where;
 }
 
 /* Are the parts of the dim those that this rank has, `own`, and that all have together, `whole`? */
-static int check_parts(const Collective *k, const CommParts *p, int64_t own, int64_t whole)
+static int check_parts(Exchange *x, int64_t own, int64_t whole)
 {
-    const CommGroup *g = &k->call.group;
-    if (p->length[g->me] == own && comm_parts_total(p, g->n) == whole) return SGL_OK;
-    return base_fail(k->comm->cx, SGL_ESTATE, "%s: this is not rank %d's part", k->what,
-                     k->comm->rank);
+    const Node *n = x->k.n;
+    const CommParts *p = &x->w.parts;
+    x->w.parts = shard_collective_parts(&x->k, n, (int64_t)DTYPES[n->dtype].bytes);
+    if (p->length[x->k.group.me] == own && comm_parts_total(p, x->k.group.n) == whole)
+        return SGL_OK;
+    return base_fail(x->comm->cx, SGL_ESTATE, "%s: this is not rank %d's part", x->what,
+                     x->comm->rank);
 }
 
-static int run_gather(Collective *k, const void *in, void *out)
+static int fill_gather(Exchange *x)
 {
-    const Node *n = k->n, *x = n->in[0];
-    CommParts p = parts_of(k, n);
-    int code = check_parts(k, &p, x->dims[k->dim], n->dims[k->dim]);
-    if (code < 0) return code;
-    return k->comm->transport->all_gather(k->comm, &k->call, &p, in, out);
+    const Node *n = x->k.n;
+    x->w.op = COMM_all_gather;
+    return check_parts(x, n->in[0]->dims[x->k.dim], n->dims[x->k.dim]);
 }
 
-static int run_scatter(Collective *k, const void *in, void *out)
+static int fill_scatter(Exchange *x)
 {
-    const Node *n = k->n, *x = n->in[0];
-    CommParts p = parts_of(k, n);
-    int code = check_parts(k, &p, n->dims[k->dim], x->dims[k->dim]);
-    if (code < 0) return code;
-    return k->comm->transport->reduce_scatter(k->comm, &k->call, k->kind, (Dtype)n->dtype, &p, in,
-                                              out);
+    const Node *n = x->k.n;
+    x->w.op = COMM_reduce_scatter;
+    return check_parts(x, n->dims[x->k.dim], n->in[0]->dims[x->k.dim]);
 }
 
-static int run_reduce(Collective *k, const void *in, void *out)
+static int fill_reduce(Exchange *x)
 {
-    const Node *n = k->n;
-    return k->comm->transport->all_reduce(k->comm, &k->call, k->kind, (Dtype)n->dtype, ir_count(n),
-                                          in, out);
+    x->w.op = COMM_all_reduce;
+    x->w.count = ir_count(x->k.n);
+    return SGL_OK;
+}
+
+/* Equal parts of the first dim, to and from each. */
+static int fill_exchange(Exchange *x)
+{
+    int members = x->k.group.n;
+    x->w.op = COMM_all_to_all;
+    x->w.count = ir_count(x->k.n) / members * (int64_t)DTYPES[x->k.n->dtype].bytes;
+    x->w.parts = (CommParts){.outer = 1, .inner = 1};
+    for (int m = 0; m < members; m++) x->w.parts.length[m] = x->w.count;
+    x->w.from = x->w.parts;
+    return SGL_OK;
+}
+
+static int fill_copy(Exchange *x)
+{
+    x->w.op = COMM_broadcast;
+    x->w.count = ir_count(x->k.n);
+    x->w.root = (int)x->k.n->attr[0];
+    return SGL_OK;
 }
 
 int exec_collective_run(const Node *n, const void *in, void *out)
 {
-    static int (*const RUN[])(Collective *, const void *, void *) = {
-        [OP_all_reduce] = run_reduce,
-        [OP_all_gather] = run_gather,
-        [OP_reduce_scatter] = run_scatter,
+    static int (*const FILL[])(Exchange *) = {
+        [OP_all_reduce] = fill_reduce,      [OP_all_gather] = fill_gather,
+        [OP_reduce_scatter] = fill_scatter, [OP_all_to_all] = fill_exchange,
+        [OP_copy_from] = fill_copy,
     };
-    Collective k = {.n = n};
-    int code = read_node(&k);
+    Exchange x = {.w.in = in, .w.out = out, .w.dtype = (Dtype)n->dtype};
+    int code = read_node(&x, n);
     if (code < 0) return code;
-    if (k.call.group.n == 1) {
+    if (x.k.group.n == 1) {
         memcpy(out, in, (size_t)ir_count(n) * DTYPES[n->dtype].bytes);
         return SGL_OK;
     }
-    name_call(&k);
-    return RUN[n->op](&k, in, out);
+    name_call(&x);
+    code = FILL[n->op](&x);
+    return code < 0 ? code : comm_run(x.comm, &x.w);
 }

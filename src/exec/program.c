@@ -15,6 +15,7 @@
 #include "exec/stored.h"
 #include "exec/workspace.h"
 #include "ir/control.h"
+#include "ir/result.h"
 
 int exec_print_set(Ctx *cx, ExecPrint print)
 {
@@ -121,7 +122,8 @@ static int allocate(Program *p)
 /* Bytes that a loop keeps for its gradient: what is stacked of each of its `max` steps. */
 static int64_t kept_bytes(const Node *n)
 {
-    if (n->op != OP_loop || ir_control(n).out < ir_control(n).saved) return 0;
+    const Node *by = ir_result_of(n);
+    if (n == by || by->op != OP_loop || n->attr[0] < ir_control(by).saved) return 0;
     int64_t count = ir_count(n);
     return count < 0 ? 0 : count * (int64_t)DTYPES[n->dtype].bytes;
 }
@@ -138,7 +140,7 @@ static int blame_loop(const Program *p)
     base_err_hint(&p->cx->err,
                   "the gradient of the loop at %s:%d keeps each of `max` = %lld steps: give a "
                   "smaller max",
-                  at.file, at.line, (long long)ir_control(most).length);
+                  at.file, at.line, (long long)ir_control(ir_result_of(most)).length);
     return SGL_ENOMEM;
 }
 

@@ -49,6 +49,20 @@ DimText ir_dim_name(const Ctx *cx, Dim d);
         return 0;                                                                               \
     }
 
+/* The gradient and the reference of a row whose results come together (grad.c, eval.c): what asks
+ * for those of one node does not know that. */
+#define RESULTS_TOGETHER(fn)                                                                    \
+    int ir_grad_##fn(Node *n, Node *dy, Node **dx)                                              \
+    {                                                                                           \
+        (void)dy, (void)dx;                                                                     \
+        return base_fail(n->graph->cx, SGL_EINTERN, "grad: %s alone.", ir_op(n)->name);         \
+    }                                                                                           \
+    int ir_eval_##fn(const Node *n, const RefArray *const *in, RefArray *out)                   \
+    {                                                                                           \
+        (void)in, (void)out;                                                                    \
+        return base_fail(n->graph->cx, SGL_EINTERN, "eval: %s alone.", ir_op(n)->name);         \
+    }
+
 /* A builder returns NULL only after it recorded why. */
 static inline int ir_built(const Node *n, const Node *made)
 {

@@ -7,6 +7,7 @@
 #include "ir/build.h"
 #include "ir/close.h"
 #include "ir/rebuild.h"
+#include "ir/result.h"
 
 typedef enum Place { PLACE_CARRY, PLACE_CHANGE, PLACE_XS, PLACE_CAPTURE, PLACE_COUNT } Place;
 
@@ -184,18 +185,18 @@ static int add_block(Join *j, int number)
 
 /* ---- the node */
 
-static Node *control_node(const Join *j, int out)
+static Node *control_node(const Join *j)
 {
     const Closing *c = j->c;
     int ncarry = j->place[PLACE_CARRY] + j->place[PLACE_CHANGE];
     switch (c->op) {
     case OP_cond:
-        return ir_cond(c->pred, j->n, j->node, j->number[0], j->number[1], out);
+        return ir_cond(c->pred, j->n, j->node, j->number[0], j->number[1]);
     case OP_scan:
         return ir_scan(j->n, j->node, j->number[0], ncarry, j->place[PLACE_XS], c->length,
-                       c->reverse, out);
+                       c->reverse);
     default:
-        return ir_loop(j->n, j->node, j->number[0], ncarry, c->length, out);
+        return ir_loop(j->n, j->node, j->number[0], ncarry, c->length);
     }
 }
 
@@ -205,13 +206,15 @@ static int make_results(Join *j)
     Closing *c = j->c;
     int first = results_first(c, &c->block[0]), out = first;
     int n = c->op == OP_loop ? first + 1 : c->block[0].nresult;
+    Node *made = n + j->nchange ? control_node(j) : NULL;
+    if (n + j->nchange && !made) return c->outer->cx->err.code;
     for (int k = 0; k < n; k++) {
-        c->result[k] = control_node(j, k < first ? k : k + j->nchange);
+        c->result[k] = ir_result(made, k < first ? k : k + j->nchange);
         if (!c->result[k]) return c->outer->cx->err.code;
     }
     for (int i = 0; i < j->n; i++) {
         if (!is_result(c, &j->in[i])) continue;
-        j->in[i].changed = control_node(j, out++);
+        j->in[i].changed = ir_result(made, out++);
         if (!j->in[i].changed) return c->outer->cx->err.code;
     }
     for (int b = 0; b < c->nblock; b++)

@@ -60,7 +60,6 @@ static Control cond_of(const Node *n)
     return (Control){.op = OP_cond,
                      .block = {then, n->graph->blocks.at[n->attr[1]]},
                      .ncapture = n->nin - 1,
-                     .out = (int)n->attr[2],
                      .nout = then->outputs.n,
                      .count = -1,
                      .saved = -1};
@@ -79,7 +78,6 @@ static Control scan_of(const Node *n)
                      .ny = body->outputs.n - carry,
                      .length = n->attr[4],
                      .reverse = n->attr[5] != 0,
-                     .out = (int)n->attr[6],
                      .nout = body->outputs.n + carry,
                      .count = -1,
                      .saved = body->outputs.n};
@@ -93,7 +91,6 @@ static Control loop_of(const Node *n)
                      .ncarry = carry,
                      .ncapture = n->nin - carry,
                      .length = n->attr[2],
-                     .out = (int)n->attr[3],
                      .nout = 2 * carry + 1,
                      .count = carry,
                      .saved = carry + 1};
@@ -102,28 +99,6 @@ static Control loop_of(const Node *n)
 Control ir_control(const Node *n)
 {
     return n->op == OP_cond ? cond_of(n) : n->op == OP_scan ? scan_of(n) : loop_of(n);
-}
-
-/* `out` is the last word of each control op. */
-static void peer_attr(const Node *n, int out, AttrBuf *b)
-{
-    *b = (AttrBuf){0};
-    for (int i = 0; i < n->nattr - 1; i++) ir_attr_put(b, n->attr[i]);
-    ir_attr_put(b, out);
-}
-
-Node *ir_control_find(const Node *n, int out)
-{
-    AttrBuf b;
-    peer_attr(n, out, &b);
-    return ir_node_find(n->graph, n->op, n->nin, n->in, b.word, b.n);
-}
-
-Node *ir_control_result(Node *n, int out)
-{
-    AttrBuf b;
-    peer_attr(n, out, &b);
-    return ir_attr_node(n->graph, n->op, n->nin, n->in, &b);
 }
 
 /* Which of its inputs an output of a block may go to: that one, FLOWS_NONE or FLOWS_ALL. */
@@ -136,23 +111,33 @@ static int output_flows(const Graph *block, int out)
     return ir_op(n)->flows ? FLOWS_ALL : FLOWS_NONE;
 }
 
-/* A carry that each step replaces is what it was at first where there is no step. */
-static bool repeated_flows(const Control *c, int i)
+/* Into result k of a scan or loop. A carry that each step replaces is what it was at first where
+ * there is no step. */
+static bool repeated_flows(const Control *c, int k, int i)
 {
-    int to = c->out < c->ncarry ? output_flows(c->block[0], c->out) : FLOWS_ALL;
-    return i == c->out || to == FLOWS_ALL || (to != FLOWS_NONE && to != c->out);
+    int to = k < c->ncarry ? output_flows(c->block[0], k) : FLOWS_ALL;
+    return i == k || to == FLOWS_ALL || (to != FLOWS_NONE && to != k);
+}
+
+static bool cond_flows(const Control *c, int k, int i)
+{
+    bool any = false;
+    for (int b = 0; b < 2; b++) {
+        int to = output_flows(c->block[b], k);
+        any |= to == FLOWS_ALL || (to != FLOWS_NONE && to + 1 == i);
+    }
+    return any;
 }
 
 bool ir_flows(const Node *n, int i)
 {
-    if (!ir_op(n)->flows || !ir_is_control(n)) return ir_op(n)->flows;
-    Control c = ir_control(n);
-    if (c.op != OP_cond) return repeated_flows(&c, i);
+    const Node *by = n->op == OP_result ? n->in[0] : n;
+    if (!ir_op(by)->flows || !ir_is_control(by)) return ir_op(by)->flows;
+    Control c = ir_control(by);
+    int first = n == by ? 0 : (int)n->attr[0], last = n == by ? c.nout - 1 : first;
     bool any = false;
-    for (int b = 0; b < 2; b++) {
-        int to = output_flows(c.block[b], c.out);
-        any |= to == FLOWS_ALL || (to != FLOWS_NONE && to + 1 == i);
-    }
+    for (int k = first; k <= last && !any; k++)
+        any = c.op == OP_cond ? cond_flows(&c, k, i) : repeated_flows(&c, k, i);
     return any;
 }
 
@@ -174,14 +159,13 @@ bool ir_may_fail(const Node *n)
     return c.block[0]->may_fail || (c.block[1] && c.block[1]->may_fail);
 }
 
-Node *ir_cond(Node *pred, int n, Node *const *in, int then, int otherwise, int out)
+Node *ir_cond(Node *pred, int n, Node *const *in, int then, int otherwise)
 {
     AttrBuf b = {0};
     if (!pred) return NULL;
     Node **all = base_mem_alloc(((size_t)n + 1) * sizeof *all), *made = NULL;
     ir_attr_put(&b, then);
     ir_attr_put(&b, otherwise);
-    ir_attr_put(&b, out);
     if (all) {
         all[0] = pred;
         for (int i = 0; i < n; i++) all[i + 1] = in[i];
@@ -193,8 +177,7 @@ Node *ir_cond(Node *pred, int n, Node *const *in, int then, int otherwise, int o
     return made;
 }
 
-Node *ir_scan(int n, Node *const *in, int body, int ncarry, int nxs, Dim length, bool reverse,
-              int out)
+Node *ir_scan(int n, Node *const *in, int body, int ncarry, int nxs, Dim length, bool reverse)
 {
     AttrBuf b = {0};
     ir_attr_put(&b, body);
@@ -202,16 +185,14 @@ Node *ir_scan(int n, Node *const *in, int body, int ncarry, int nxs, Dim length,
     ir_attr_put(&b, nxs);
     ir_attr_put_list(&b, 1, &length);
     ir_attr_put(&b, reverse);
-    ir_attr_put(&b, out);
     return in[0] ? ir_attr_node(in[0]->graph, OP_scan, n, in, &b) : NULL;
 }
 
-Node *ir_loop(int n, Node *const *in, int body, int ncarry, int64_t max, int out)
+Node *ir_loop(int n, Node *const *in, int body, int ncarry, int64_t max)
 {
     AttrBuf b = {0};
     ir_attr_put(&b, body);
     ir_attr_put(&b, ncarry);
     ir_attr_put(&b, max);
-    ir_attr_put(&b, out);
     return in[0] ? ir_attr_node(in[0]->graph, OP_loop, n, in, &b) : NULL;
 }

@@ -2,14 +2,14 @@
  *
  * A block is a graph with inputs and outputs, held by the graph whose nodes run it and never
  * changed after ir_block_add. It sees only its inputs: what a branch uses from outside is one.
- * A control node has one result. Several results are several nodes that differ in `out` alone,
- * its results: gradients, the interpreter and the schedule treat them as one.
+ * A control node has the results that stand on the right, each read by a node of its own where
+ * there are several (result.h).
  *
- *   cond   in: predicate, then the inputs of both blocks    out: output `out` of the block taken
- *   scan   in: carries, xs, captures                        out: carries at the end,
+ *   cond   in: predicate, then the inputs of both blocks    results: those of the block taken
+ *   scan   in: carries, xs, captures                        results: carries at the end,
  *          body: (carries, slices of xs, captures)               what each step gave, stacked,
  *                -> (carries, ys)                                carries before each step, stacked
- *   loop   in: carries, captures; carry 0 is the condition  out: carries at the end,
+ *   loop   in: carries, captures; carry 0 is the condition  results: carries at the end,
  *          body: (carries, captures) -> carries                  steps done,
  *                                                                carries before each step, stacked
  * A loop stops before a step when its condition is false or `max` steps are done; stacked carries
@@ -34,19 +34,20 @@ typedef struct Control {
     int ny;                    /* scan: outputs of the body behind the carries */
     Dim length;                /* scan: steps; loop: at most */
     bool reverse;
-    int out, nout;             /* which result, of how many */
-    int count;                 /* loop: the `out` that counts steps; -1 */
-    int saved;                 /* scan, loop: first `out` of carries before each step */
+    int nout;                  /* results */
+    int count;                 /* loop: the result that counts steps; -1 */
+    int saved;                 /* scan, loop: first result of carries before each step */
 } Control;
 Control ir_control(const Node *n);
 static inline bool ir_is_control(const Node *n) { return OPS[n->op].family == FAM_control; }
 
-/* The node that differs from n in `out` alone; NULL: there is none (yet). */
-Node *ir_control_find(const Node *n, int out);
-Node *ir_control_result(Node *n, int out);               /* makes it if need be */
+/* The type of result k, which there is, of a control node with these inputs; 0 or the code of an
+ * error that is set. */
+int ir_control_type(const Node *n, int k, Shape *out);
 
-/* May a gradient go from n to its input i? Of a control node: into what its result is in the block,
- * as far as that can be told at a glance: what a block only hands on, or ends with an assign. */
+/* May a gradient go from n to input i of the node that computes it (ir_result_of)? Through a
+ * control node: into what the result is in the block, as far as that can be told at a glance: what
+ * a block only hands on, or ends with an assign. Of a node without a value: from any result. */
 bool ir_flows(const Node *n, int i);
 
 /* How the node marks the cotangents of its inputs, MASK_… of grad.h: as `where`, as a control node
@@ -57,17 +58,16 @@ uint8_t ir_control_masks(const Node *n);
  * control node over such? */
 bool ir_may_fail(const Node *n);
 
-/* The node of result `out`; blocks by number, inputs in the order that the table above says. */
-Node *ir_cond(Node *pred, int n, Node *const *in, int then, int otherwise, int out);
-Node *ir_scan(int n, Node *const *in, int body, int ncarry, int nxs, Dim length, bool reverse,
-              int out);
-Node *ir_loop(int n, Node *const *in, int body, int ncarry, int64_t max, int out);
+/* The node; blocks by number, inputs in the order that the table above says. */
+Node *ir_cond(Node *pred, int n, Node *const *in, int then, int otherwise);
+Node *ir_scan(int n, Node *const *in, int body, int ncarry, int nxs, Dim length, bool reverse);
+Node *ir_loop(int n, Node *const *in, int body, int ncarry, int64_t max);
 
-/* control_grad.c: gradients of all results at once. dy[out] is the cotangent of a result or
- * NULL, masked[out] as in grad.c; dx[i] is set for each input that `wants` asks for, NULL: 0. */
+/* control_grad.c: gradients of all results at once. dy[k] is the cotangent of result k or NULL,
+ * masked[k] as in grad.c; dx[i] is set for each input that `wants` asks for, NULL: 0. */
 int ir_control_grad(Node *n, Node *const *dy, const uint8_t *masked, const uint8_t *wants,
                     Node **dx);
-/* control_eval.c: values of the results that `wants` marks by `out`. in[i] belongs to input i. */
+/* control_eval.c: values of the results that `wants` marks. in[i] belongs to input i. */
 int ir_control_eval(const Node *n, RefMode mode, const RefArray *const *in, const uint8_t *wants,
                     RefArray *out);
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "ir/control.h"
 #include "ir/ref.h"
+#include "ir/result.h"
 
 typedef struct Run {
     const Node *n;
@@ -87,7 +88,7 @@ static int eval_step(Run *r, int64_t row)
 static int stacked_results(Run *r)
 {
     for (int k = r->c.ncarry; k < r->c.nout; k++) {
-        const Node *result = ir_control_find(r->n, k);
+        const Node *result = ir_result_find(r->n, k);
         RefArray *a = &r->out[k];
         if (!r->wants[k] || k == r->c.count) continue;
         if (ir_ref_alloc(a, (Dtype)result->dtype, result->rank, result->dims) < 0)

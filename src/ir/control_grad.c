@@ -16,6 +16,7 @@
 #include "ir/custom.h"
 #include "ir/grad.h"
 #include "ir/rebuild.h"
+#include "ir/result.h"
 
 typedef struct Reversal {
     Node *n;
@@ -114,9 +115,11 @@ static int grad_cond(Reversal *r, Node **dx)
         r->failed = r->failed || number[b] < 0;
         ir_graph_free(block);
     }
+    Node *made = r->failed ? NULL : ir_cond(r->n->in[0], in.n, in.at, number[0], number[1]);
+    r->failed = !made;
     for (int i = 0; i < nin && !r->failed; i++) {
         if (!r->wants[i + 1]) continue;
-        dx[i + 1] = ir_cond(r->n->in[0], in.n, in.at, number[0], number[1], out++);
+        dx[i + 1] = ir_result(made, out++);
         r->failed = !dx[i + 1];
     }
     return SGL_OK;
@@ -153,7 +156,7 @@ static void put_stacked(Reversal *r, Lists *l)
 {
     const Control *c = &r->c;
     l->saved = l->in.n;
-    for (int i = 0; i < c->ncarry; i++) add(r, &l->in, ir_control_result(r->n, c->saved + i));
+    for (int i = 0; i < c->ncarry; i++) add(r, &l->in, ir_result(r->n, c->saved + i));
     l->xs = l->in.n;
     for (int i = 0; i < c->nxs; i++) add(r, &l->in, r->n->in[c->ncarry + i]);
     for (int k = c->ncarry; k < c->nout && !r->failed; k++) {
@@ -172,7 +175,7 @@ static void put_captures(Reversal *r, Lists *l)
     l->captures = l->in.n;
     for (int i = c->ncarry + c->nxs; i < r->n->nin; i++) add(r, &l->in, r->n->in[i]);
     l->count = l->in.n;
-    if (c->op == OP_loop) add(r, &l->in, ir_control_result(r->n, c->count));
+    if (c->op == OP_loop) add(r, &l->in, ir_result(r->n, c->count));
 }
 
 static Lists lists_make(Reversal *r)
@@ -272,7 +275,8 @@ static void step_if_done(Reversal *r, const Lists *l, Graph *g, const List *in, 
     int step = branch_of_loop(r, l, g, false), idle = branch_of_loop(r, l, g, true);
     if (r->failed) return;
     Node *done = ir_lt(in->at[l->index], in->at[l->count]);
-    for (int i = 0; i < l->ncarry; i++) add(r, out, ir_cond(done, in->n, in->at, step, idle, i));
+    Node *made = l->ncarry ? ir_cond(done, in->n, in->at, step, idle) : NULL;
+    for (int i = 0; i < l->ncarry; i++) add(r, out, made ? ir_result(made, i) : NULL);
 }
 
 /* A mark on any result is one on all carries, which mix from step to step. */
@@ -306,13 +310,17 @@ static int grad_repeated(Reversal *r, Node **dx)
     int number = r->failed ? -1 : ir_block_add(g, block);
     r->failed = r->failed || number < 0;
     ir_graph_free(block);
+    Node *made = r->failed
+                     ? NULL
+                     : ir_scan(l.in.n, l.in.at, number, l.ncarry, l.nxs, c->length, !c->reverse);
+    r->failed = !made;
     int carry = 0, sum = l.dcapture, slice = l.ncarry;
     for (int i = 0; i < r->n->nin && !r->failed; i++) {
         bool is_carry = i < c->ncarry, is_x = !is_carry && i < c->ncarry + c->nxs;
         if (is_carry ? !ir_is_float(r->n->in[i]) : !r->wants[i]) continue;
         int which = is_carry ? carry++ : is_x ? slice++ : sum++;
         if (!r->wants[i]) continue;
-        dx[i] = ir_scan(l.in.n, l.in.at, number, l.ncarry, l.nxs, c->length, !c->reverse, which);
+        dx[i] = ir_result(made, which);
         r->failed = !dx[i];
     }
     return SGL_OK;

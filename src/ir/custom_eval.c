@@ -75,13 +75,3 @@ int ir_custom_eval(const Node *n, const RefArray *const *in, RefArray *out)
     for (int k = 0; k < op->outputs && rc; k++) ir_ref_free(&out[k]);
     return rc;
 }
-
-int ir_eval_custom(const Node *n, const RefArray *const *in, RefArray *out)
-{
-    RefArray made[SGL_OP_OUTPUTS];
-    int rc = ir_custom_eval(n, in, made);
-    if (rc) return rc;
-    if (out->count) memcpy(out->at, made[0].at, (size_t)out->count * sizeof *out->at);
-    for (int k = 0; k < ir_result_count(n); k++) ir_ref_free(&made[k]);
-    return SGL_OK;
-}

@@ -104,5 +104,3 @@ int ir_custom_grad(Node *n, Node *const *dy, Node **dx)
     code = ir_custom_failed(n, code, g.error);
     return code ? code : check_gradients(n, dx);
 }
-
-int ir_grad_custom(Node *n, Node *dy, Node **dx) { return ir_custom_grad(n, &dy, dx); }

@@ -9,6 +9,7 @@
  */
 #include "ir/build.h"
 #include "ir/live.h"
+#include "ir/result.h"
 
 enum { GONE = -1 };
 
@@ -180,26 +181,34 @@ static Node *repeated(const Reduction *t, Node *x)
     return ir_broadcast(x, x->rank + 1, dims);
 }
 
-/* Result `out` of the node that takes the place of the old one. */
-static Node *result(Reduction *t, const Left *left, Node *const *outer, const int number[2],
-                    int out)
+/* The node that takes the place of the old one. */
+static Node *smaller(const Reduction *t, const Left *left, Node *const *outer, const int number[2])
 {
     const Control *c = &t->c;
-    int outputs = new_output(t, t->nout), k = out >= c->saved ? out - c->saved : out;
-    if (c->op == OP_cond) {
-        if (!t->need[out]) return t->in[t->handed[out]];
-        return ir_cond((Node *)t->in[-1], left->all, outer, number[0], number[1],
-                       new_output(t, out));
-    }
-    bool counts = out == c->count;
-    if (!counts && k < c->ncarry && !t->need[k])
-        return out < c->ncarry ? t->in[k] : repeated(t, t->in[k]);
-    int fresh = counts ? left->carry : new_output(t, k);
-    if (out >= c->saved) fresh += outputs + (c->op == OP_loop);
+    if (c->op == OP_cond) return ir_cond((Node *)t->in[-1], left->all, outer, number[0], number[1]);
     if (c->op == OP_scan)
-        return ir_scan(left->all, outer, number[0], left->carry, left->xs, c->length, c->reverse,
-                       fresh);
-    return ir_loop(left->all, outer, number[0], left->carry, c->length, fresh);
+        return ir_scan(left->all, outer, number[0], left->carry, left->xs, c->length, c->reverse);
+    return ir_loop(left->all, outer, number[0], left->carry, c->length);
+}
+
+/* What result `out` is without the node: what the blocks hand on; NULL: the node computes it. */
+static Node *known(const Reduction *t, int out)
+{
+    const Control *c = &t->c;
+    int k = out >= c->saved ? out - c->saved : out;
+    if (c->op == OP_cond) return t->need[out] ? NULL : t->in[t->handed[out]];
+    if (out == c->count || k >= c->ncarry || t->need[k]) return NULL;
+    return out < c->ncarry ? t->in[k] : repeated(t, t->in[k]);
+}
+
+/* Its number among the results of the smaller node. */
+static int new_result(const Reduction *t, const Left *left, int out)
+{
+    const Control *c = &t->c;
+    if (c->op == OP_cond) return new_output(t, out);
+    if (out == c->count) return left->carry;
+    if (out < c->saved) return new_output(t, out);
+    return new_output(t, out - c->saved) + new_output(t, t->nout) + (c->op == OP_loop);
 }
 
 /* Makes the smaller node and puts its results, or what they are known to be, in the place of the
@@ -215,11 +224,14 @@ static int replace(Reduction *t, const Left *left, Node **made)
         number[b] = add_trimmed(t, t->c.block[b], left, outer);
         if (number[b] < 0) return SGL_ENOMEM;
     }
+    Node *node = NULL;
     for (int out = 0; out < t->c.nout; out++) {
         if (!t->used[out]) continue;
-        Node *n = result(t, left, outer, number, out);
-        if (!n) return SGL_ENOMEM;
-        made[ir_control_find(t->n, out)->id] = n;
+        Node *n = known(t, out);
+        if (t->to->cx->err.code) return SGL_ENOMEM;
+        if (!n && !node && !(node = smaller(t, left, outer, number))) return SGL_ENOMEM;
+        if (!n && !(n = ir_result(node, new_result(t, left, out)))) return SGL_ENOMEM;
+        made[ir_result_find(t->n, out)->id] = n;
     }
     return 1;
 }
@@ -230,17 +242,20 @@ static int take_branch(Reduction *t, const Graph *block, Node **made)
     Node **out = base_arena_zero(&t->arena, (size_t)t->nout + 1, sizeof *out);
     if (!out || ir_block_splice(t->to, block, t->in, t->used, out) < 0) return SGL_ENOMEM;
     for (int k = 0; k < t->nout; k++)
-        if (t->used[k]) made[ir_control_find(t->n, k)->id] = out[k];
+        if (t->used[k]) made[ir_result_find(t->n, k)->id] = out[k];
     return 1;
 }
 
 static int copy_results(Reduction *t, Node *const *in, Node **made)
 {
-    for (int out = 0; out < t->c.nout; out++) {
-        const Node *result = t->used[out] ? ir_control_find(t->n, out) : NULL;
-        if (result && !(made[result->id] = ir_node_over(t->to, result, in))) return SGL_ENOMEM;
+    Node *node = ir_node_over(t->to, t->n, in);
+    for (int out = 0; out < t->c.nout && node; out++) {
+        if (!t->used[out]) continue;
+        Node *n = ir_result(node, out);
+        if (!n) return SGL_ENOMEM;
+        made[ir_result_find(t->n, out)->id] = n;
     }
-    return 0;
+    return node ? 0 : SGL_ENOMEM;
 }
 
 /* Tries the rules from the one that takes most away: a known branch, equal branches, then what
@@ -250,7 +265,7 @@ static int trim(Reduction *t, const uint8_t *live, Node *const *in, Node **made)
     double known;
     if (!allocate(t)) return SGL_ENOMEM;
     for (int out = 0; out < t->c.nout; out++) {
-        const Node *result = ir_control_find(t->n, out);
+        const Node *result = ir_result_find(t->n, out);
         t->used[out] = result && live[result->id];
     }
     if (t->c.op == OP_cond && ir_const_value(in[0], &known))
@@ -269,6 +284,9 @@ int ir_dead_control(const Node *n, const uint8_t *live, Graph *to, Node *const *
     Reduction t = {.n = n, .c = ir_control(n), .to = to, .in = in + first, .nin = n->nin - first};
     t.nout = t.c.block[0]->outputs.n;
     int rc = trim(&t, live, in, made);
+    /* Its results are there, so that nobody asks for a node without a value. */
+    for (int k = 0; k < t.c.nout && rc >= 0 && !made[n->id]; k++)
+        if (t.used[k]) made[n->id] = made[ir_result_find(n, k)->id];
     base_arena_free(&t.arena);
     if (rc < 0 && !to->cx->err.code) base_fail(to->cx, rc, "out of memory for a block");
     return rc;

@@ -11,15 +11,18 @@
 #include "ir/eval.h"
 #include "ir/result.h"
 
-typedef struct Evaluation {
+struct Evaluation {
     const Graph *g;
     RefMode mode;
     const RefArray *in;
+    int nroots;
+    Node *const *roots;
+    int next;              /* id of the node that comes next */
     uint8_t *needed;       /* by id */
     int *readers;          /* by id: readers still to come, a root being one */
     RefArray *value;       /* by id; borrowed from `in` where the node is an input */
     const RefArray **args; /* of the node at hand */
-} Evaluation;
+};
 
 int ir_ref_alloc(RefArray *a, Dtype dtype, int rank, const int64_t *dims)
 {
@@ -129,28 +132,50 @@ static void release(Evaluation *e, const Node *n)
     if (--e->readers[n->id] == 0 && n->op != OP_input) ir_ref_free(&e->value[n->id]);
 }
 
-/* Goes through needed nodes in the order of ids and frees each value after its last reader;
- * roots are copied out, since one may be asked for twice. */
-static int run(Evaluation *e, int n, Node *const *roots, RefArray *out)
+/* Goes through needed nodes in the order of ids and frees each value after its last reader. */
+int ir_eval_go(Evaluation *e, bool together, const Node **stop, const RefArray **in)
 {
     int rc = 0;
-    for (int id = 0; !rc && id < e->g->nodes.n; id++) {
-        const Node *node = e->g->nodes.at[id];
-        if (!e->needed[id]) continue;
+    for (*stop = NULL; !rc && e->next < e->g->nodes.n; e->next++) {
+        const Node *node = e->g->nodes.at[e->next];
+        if (!e->needed[node->id]) continue;
+        if (together && ir_op(node)->family == FAM_comm && !e->value[node->id].at) {
+            *stop = node;
+            *in = &e->value[node->in[0]->id];
+            return 0;
+        }
         rc = compute(e, node);
         for (int i = 0; !rc && i < node->nin; i++) release(e, node->in[i]);
-    }
-    for (int i = 0; !rc && i < n; i++) {
-        const RefArray *v = &e->value[roots[i]->id];
-        if (ir_ref_alloc(&out[i], v->dtype, v->rank, v->dims) < 0) rc = out_of_memory(e->g);
-        else if (v->count) memcpy(out[i].at, v->at, (size_t)v->count * sizeof *v->at);
     }
     return rc;
 }
 
-/* Marks what is needed, counts readers and makes room for the widest node. */
-static int prepare(Evaluation *e, int n, Node *const *roots)
+RefArray *ir_eval_give(Evaluation *e, const Node *n)
 {
+    RefArray *out = &e->value[n->id];
+    if (ir_ref_alloc(out, n->dtype, n->rank, n->dims) == 0) return out;
+    out_of_memory(e->g);
+    return NULL;
+}
+
+/* Roots are copied out, since one may be asked for twice. */
+int ir_eval_take(const Evaluation *e, RefArray *out)
+{
+    int rc = 0;
+    for (int i = 0; !rc && i < e->nroots; i++) {
+        const RefArray *v = &e->value[e->roots[i]->id];
+        if (ir_ref_alloc(&out[i], v->dtype, v->rank, v->dims) < 0) rc = out_of_memory(e->g);
+        else if (v->count) memcpy(out[i].at, v->at, (size_t)v->count * sizeof *v->at);
+    }
+    for (int i = 0; rc && i < e->nroots; i++) ir_ref_free(&out[i]);
+    return rc;
+}
+
+/* Marks what is needed, counts readers and makes room for the widest node. */
+static int prepare(Evaluation *e)
+{
+    int n = e->nroots;
+    Node *const *roots = e->roots;
     size_t nodes = (size_t)e->g->nodes.n, widest = 1;
     e->needed = base_mem_zero(nodes + 1, sizeof *e->needed);
     e->readers = base_mem_zero(nodes + 1, sizeof *e->readers);
@@ -167,19 +192,42 @@ static int prepare(Evaluation *e, int n, Node *const *roots)
     return e->args ? 0 : out_of_memory(e->g);
 }
 
+Evaluation *ir_eval_begin(const Graph *g, RefMode mode, const RefArray *in, int n,
+                          Node *const *nodes)
+{
+    Evaluation *e = base_mem_zero(1, sizeof *e);
+    if (!e) {
+        out_of_memory(g);
+        return NULL;
+    }
+    *e = (Evaluation){.g = g, .mode = mode, .in = in, .nroots = n, .roots = nodes};
+    if (!prepare(e)) return e;
+    ir_eval_end(e);
+    return NULL;
+}
+
+void ir_eval_end(Evaluation *e)
+{
+    if (!e) return;
+    for (int id = 0; e->value && id < e->g->nodes.n; id++)
+        if (e->g->nodes.at[id]->op != OP_input) ir_ref_free(&e->value[id]);
+    base_mem_free(e->needed);
+    base_mem_free(e->readers);
+    base_mem_free(e->value);
+    base_mem_free(e->args);
+    base_mem_free(e);
+}
+
 int ir_eval_nodes(const Graph *g, RefMode mode, const RefArray *in, int n, Node *const *nodes,
                   RefArray *out)
 {
-    Evaluation e = {.g = g, .mode = mode, .in = in};
+    const Node *stop;
+    const RefArray *at;
     for (int i = 0; i < n; i++) out[i] = (RefArray){0};
-    int rc = prepare(&e, n, nodes);
-    if (!rc) rc = run(&e, n, nodes, out);
-    for (int id = 0; e.value && id < g->nodes.n; id++)
-        if (g->nodes.at[id]->op != OP_input) ir_ref_free(&e.value[id]);
-    for (int i = 0; rc && i < n; i++) ir_ref_free(&out[i]);
-    base_mem_free(e.needed);
-    base_mem_free(e.readers);
-    base_mem_free(e.value);
-    base_mem_free(e.args);
+    Evaluation *e = ir_eval_begin(g, mode, in, n, nodes);
+    if (!e) return g->cx->err.code;
+    int rc = ir_eval_go(e, false, &stop, &at);
+    if (!rc) rc = ir_eval_take(e, out);
+    ir_eval_end(e);
     return rc;
 }

@@ -14,6 +14,24 @@ typedef enum RefMode { REF_EXACT, REF_ROUND } RefMode;  /* ROUND: each node roun
  * entry for each node; the caller frees each with ir_ref_free. Static graphs only. */
 int ir_eval_nodes(const Graph *g, RefMode mode, const RefArray *in, int n, Node *const *nodes,
                   RefArray *out);
+
+/* The same in steps, for graphs that are evaluated side by side: all that is said above holds. A
+ * value of a node of the family comm comes from outside. */
+typedef struct Evaluation Evaluation;
+/* `in` and `nodes` are borrowed until the end; NULL with the error set. */
+Evaluation *ir_eval_begin(const Graph *g, RefMode mode, const RefArray *in, int n,
+                          Node *const *nodes);
+/* Goes on to the end, *stop = NULL, or, if `together`, to a node of that family, whose input is
+ * *in: it goes on again when that node's value was given. */
+int ir_eval_go(Evaluation *e, bool together, const Node **stop, const RefArray **in);
+/* Room for the value of the node that it stopped at, to be filled in; NULL with the error set. */
+RefArray *ir_eval_give(Evaluation *e, const Node *n);
+/* At the end: the nodes' values. */
+int ir_eval_take(const Evaluation *e, RefArray *out);
+/* Frees it; NULL is allowed. */
+void ir_eval_end(Evaluation *e);
+
+/* An array without values, and its end. */
 int ir_ref_alloc(RefArray *a, Dtype dtype, int rank, const int64_t *dims);
 void ir_ref_free(RefArray *a);
 /* Fills an array with values from the domain, reproducibly from the seed; `bound` is the size of

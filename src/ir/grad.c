@@ -66,8 +66,9 @@ static void spread_flow(const Graph *g, uint8_t *mark, uint32_t count)
     for (uint32_t id = 0; id < count; id++) {
         const Node *node = g->nodes.at[id];
         if (!ir_is_float(node) || !ir_op(node)->flows) continue;
-        for (int i = 0; i < node->nin; i++)
-            if (mark[node->in[i]->id] && ir_flows(node, i)) mark[id] |= mark[node->in[i]->id];
+        const Node *by = ir_result_of(node);
+        for (int i = 0; i < by->nin; i++)
+            if (mark[by->in[i]->id] && ir_flows(node, i)) mark[id] |= mark[by->in[i]->id];
     }
 }
 
@@ -78,8 +79,9 @@ void ir_grad_reach(const Graph *g, uint8_t *mark)
     for (int id = g->nodes.n - 1; id >= 0; id--) {
         const Node *node = g->nodes.at[id];
         if (!mark[id] || !ir_is_float(node) || !ir_op(node)->flows) continue;
-        for (int i = 0; i < node->nin; i++)
-            if (ir_flows(node, i)) mark[node->in[i]->id] = 1;
+        const Node *by = ir_result_of(node);
+        for (int i = 0; i < by->nin; i++)
+            if (ir_flows(node, i)) mark[by->in[i]->id] = 1;
     }
 }
 
@@ -170,15 +172,14 @@ static bool takes_part(const Reverse *r, const Node *n)
     return n && n->id < r->count && r->needed[n->id] && r->flows[n->id];
 }
 
-/* Gathers the cotangents of n's results by `out`; false: not all can be known yet, or there
- * are none. All users of a result have larger ids than the result of the smallest id. */
+/* Gathers the cotangents of n's results; false: there are none. All users of a result have larger
+ * ids than n. */
 static bool gather_results(Reverse *r, Node *n, int nout, Node **dy, uint8_t *masked)
 {
     bool any = false;
     for (int k = 0; k < nout; k++) {
         const Node *result = ir_result_find(n, k);
         if (!takes_part(r, result)) continue;
-        if (result->id < n->id) return false;
         dy[k] = r->cotangent[result->id];
         masked[k] = r->masked[result->id];
         any |= dy[k] != NULL;
@@ -193,11 +194,12 @@ static int reverse_results(Reverse *r, Node *n)
     Node **dy = base_mem_zero((size_t)(nout + n->nin), sizeof *dy);
     uint8_t *masked = base_mem_zero((size_t)(nout + n->nin), 1);
     if (!dy || !masked) rc = out_of_memory(r->g);
-    if (!rc && gather_results(r, n, nout, dy, masked)) {
+    uint8_t *wants = masked + nout;
+    bool any = false;
+    for (int i = 0; i < n->nin && !rc; i++) any |= wants[i] = r->flows[n->in[i]->id];
+    if (any && gather_results(r, n, nout, dy, masked)) {
         Node **dx = dy + nout;
-        uint8_t *wants = masked + nout;
         Node *one = nout == 1 && n->op == OP_custom ? dy[0] : NULL;
-        for (int i = 0; i < n->nin; i++) wants[i] = r->flows[n->in[i]->id];
         for (int k = 0; k < nout; k++) r->masked[n->id] |= masked[k];
         rc = ir_is_control(n) ? ir_control_grad(n, dy, masked, wants, dx)
                               : ir_custom_grad(n, dy, dx);

@@ -2,13 +2,12 @@
  *
  * Holds: blocks and inputs fit as control.h says, whatever the attributes were, because a parsed
  *        text is checked here too.
- * Gradients and evaluation go over all results at once (control_grad.c, control_eval.c), so the
- * row's own functions only serve a single node.
+ * Gradients and evaluation go over all results at once (control_grad.c, control_eval.c).
  */
 #include <string.h>
 #include "ir/check.h"
 #include "ir/control.h"
-#include "ir/ref.h"
+#include "ir/result.h"
 #include "ir/rules.h"
 
 /* A value's type as a shape, compared and shown alike wherever it comes from. */
@@ -99,8 +98,8 @@ int ir_shape_cond(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr,
         Shape a = type_of(then->outputs.at[i].node), b = type_of(other->outputs.at[i].node);
         if (!same(&a, &b)) rc = differ(cx, op, "the branches differ in result", i + 1, &a, &b);
     }
-    if (!rc && (attr[2] < 0 || attr[2] >= then->outputs.n)) rc = refuse(cx, op, "no such result");
-    if (!rc) *out = type_of(then->outputs.at[attr[2]].node);
+    if (!rc && !then->outputs.n) rc = refuse(cx, op, "the branches give no result");
+    if (!rc) *out = then->outputs.n == 1 ? type_of(then->outputs.at[0].node) : ir_no_value();
     return rc;
 }
 
@@ -150,81 +149,47 @@ int ir_shape_scan(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr,
     if (!rc) rc = check_slices(&c, body, (int)carry, (int)xs, length);
     if (!rc) rc = check_inputs(cx, op, body, first, nin - first, in + first);
     if (rc) return rc;
-    int64_t which = attr[6], results = body->outputs.n;
-    if (which < 0 || which >= results + carry) return refuse(cx, op, "no such result");
-    if (which < carry) *out = type_of(in[which]);
-    else if (which < results) return stacked(&c, length, body->outputs.at[which].node, out);
-    else return stacked(&c, length, in[which - results], out);
+    int results = body->outputs.n + (int)carry;
+    if (!results) return refuse(cx, op, "the block gives no result");
+    if (results > 1) *out = ir_no_value();
+    else return stacked(&c, length, body->outputs.at[0].node, out);
     return SGL_OK;
 }
 
 int ir_shape_loop(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
 {
-    const Check c = {cx, op, 0, in};
-    int64_t carry = attr[1], max = attr[2], which = attr[3];
+    int64_t carry = attr[1], max = attr[2];
     const Graph *body = block_at(cx, op, in[0], attr[0], nin);
     if (!body) return cx->err.code;
     if (carry < 1 || carry > nin || body->outputs.n != carry)
         return refuse(cx, op, "the block gives other carries");
     if (max < 0 || max > INT32_MAX) return refuse(cx, op, "max must be between 0 and 2^31-1");
-    if (which < 0 || which > 2 * carry) return refuse(cx, op, "no such result");
     int rc = check_truth(cx, op, in[0]);
     if (!rc) rc = check_carries(cx, op, body, (int)carry, in);
     if (!rc) rc = check_inputs(cx, op, body, (int)carry, nin - (int)carry, in + carry);
-    if (rc) return rc;
-    if (which > carry) return stacked(&c, max, in[which - carry - 1], out);
-    if (which < carry) *out = type_of(in[which]);
-    else *out = (Shape){.dtype = DT_i32};
+    if (!rc) *out = ir_no_value();
+    return rc;
+}
+
+/* Of a scan or loop: carries, what each step gave or how many there were, saved carries. */
+static int repeated_type(const Node *n, const Control *k, int result, Shape *out)
+{
+    const Check c = {n->graph->cx, (Op)n->op, n->nin, n->in};
+    if (result < k->ncarry) *out = type_of(n->in[result]);
+    else if (result == k->count) *out = (Shape){.dtype = DT_i32};
+    else if (result >= k->saved) return stacked(&c, k->length, n->in[result - k->saved], out);
+    else return stacked(&c, k->length, k->block[0]->outputs.at[result].node, out);
     return SGL_OK;
 }
 
-/* The gradient of n alone, as if the other results had no cotangent. */
-static int grad_single(Node *n, Node *dy, Node **dx)
+int ir_control_type(const Node *n, int k, Shape *out)
 {
     Control c = ir_control(n);
-    Node **all = base_mem_zero((size_t)c.nout, sizeof *all);
-    uint8_t *marks = base_mem_zero((size_t)(c.nout + n->nin), 1);
-    int rc = SGL_ENOMEM;
-    if (all && marks) {
-        all[c.out] = dy;
-        for (int i = 0; i < n->nin; i++)
-            marks[c.nout + i] = DTYPES[n->in[i]->dtype].class == CLASS_FLOAT;
-        rc = ir_control_grad(n, all, marks, marks + c.nout, dx);
-    } else {
-        base_fail(n->graph->cx, rc, "grad: out of memory.");
-    }
-    base_mem_free(all);
-    base_mem_free(marks);
-    return rc;
+    if (c.op != OP_cond) return repeated_type(n, &c, k, out);
+    *out = type_of(c.block[0]->outputs.at[k].node);
+    return SGL_OK;
 }
 
-/* The reference of one result, for whoever evaluates a single node. Graphs evaluate results
- * together (eval.c), so nothing runs twice there. */
-static int eval_single(const Node *n, const RefArray *const *in, RefArray *out)
-{
-    Control c = ir_control(n);
-    RefArray *all = base_mem_zero((size_t)c.nout, sizeof *all);
-    uint8_t *wants = base_mem_zero((size_t)c.nout, 1);
-    int rc = SGL_ENOMEM;
-    if (all && wants) {
-        wants[c.out] = 1;
-        rc = ir_control_eval(n, REF_EXACT, in, wants, all);
-        if (!rc && out->count) memcpy(out->at, all[c.out].at, (size_t)out->count * sizeof *out->at);
-        if (!rc) ir_ref_free(&all[c.out]);
-    } else {
-        base_fail(n->graph->cx, rc, "eval: out of memory.");
-    }
-    base_mem_free(all);
-    base_mem_free(wants);
-    return rc;
-}
-
-#define CONTROL(name)                                                                              \
-    int ir_grad_##name(Node *n, Node *dy, Node **dx) { return grad_single(n, dy, dx); }            \
-    int ir_eval_##name(const Node *n, const RefArray *const *in, RefArray *out)                    \
-    {                                                                                              \
-        return eval_single(n, in, out);                                                            \
-    }
-CONTROL(cond)
-CONTROL(scan)
-CONTROL(loop)
+RESULTS_TOGETHER(cond)
+RESULTS_TOGETHER(scan)
+RESULTS_TOGETHER(loop)

@@ -9,6 +9,7 @@
 #include "ir/attr.h"
 #include "ir/check.h"
 #include "ir/custom.h"
+#include "ir/result.h"
 #include "ir/rules.h"
 
 /* ---- what functions of a row are given */
@@ -179,6 +180,8 @@ int ir_shape_custom(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *att
     int rc = types_of(cx, nin, in, attr, types);
     if (rc) return rc;
     if (ir_custom_find(ir_attr_text(attr[0]))->outputs == 1) *out = types[0];
-    else *out = (Shape){.dtype = DT_f32, .rank = 1, .dims = {0}}; /* result.h */
+    else *out = ir_no_value();
     return SGL_OK;
 }
+
+RESULTS_TOGETHER(custom)

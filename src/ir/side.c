@@ -19,10 +19,11 @@ struct Side {
 
 static const struct {
     const char *name;
-    bool carried;
+    bool carried, text; /* its words are interned texts */
 } ROWS[SIDE_COUNT] = {
-    [SIDE_placement] = {"placement", true},
-    [SIDE_class] = {"class", false},
+    [SIDE_placement] = {"placement", true, false},
+    [SIDE_class] = {"class", false, false},
+    [SIDE_asked] = {"asked", true, true},
 };
 
 static uint64_t key_of(SideKind kind, uint32_t id) { return (uint64_t)kind << 32 | id; }
@@ -92,6 +93,8 @@ int ir_side_find(const char *kind)
 }
 
 int ir_side_count(const Graph *g) { return g->side ? g->side->notes.n : 0; }
+
+bool ir_side_is_text(SideKind kind) { return ROWS[kind].text; }
 
 const char *ir_side_at(const Graph *g, int i, uint32_t *node, int *count, const int64_t **words)
 {

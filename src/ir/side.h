@@ -12,6 +12,7 @@
 typedef enum SideKind {
     SIDE_placement,          /* how it lies on a mesh; carried */
     SIDE_class,              /* the class of each dim; dropped */
+    SIDE_asked,              /* a text: how a script asks it to lie (shard.h); carried */
     SIDE_COUNT
 } SideKind;
 
@@ -23,6 +24,7 @@ const int64_t *ir_side_get(const Node *n, SideKind kind, int *count);
 int ir_side_carry(Graph *to, const Graph *from, Node *const *made);
 void ir_side_free(Side *s);
 int ir_side_find(const char *kind);                    /* SideKind, or -1 */
+bool ir_side_is_text(SideKind kind);                   /* are its words interned texts? */
 /* All notes, in the order in which they came: kind, node and words of the i-th. */
 int ir_side_count(const Graph *g);
 const char *ir_side_at(const Graph *g, int i, uint32_t *node, int *count, const int64_t **words);

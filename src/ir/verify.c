@@ -167,19 +167,16 @@ static bool effects_are_chains(const Graph *g)
     return true;
 }
 
-/* Nodes of registered ops; control nodes have a node for each result. */
-static bool has_no_value(const Node *n) { return n->op == OP_custom && ir_result_count(n) > 1; }
-
 static bool results_are_read(const Graph *g)
 {
     bool held = true;
     for (int id = 0; id < g->nodes.n && held; id++) {
         const Node *n = g->nodes.at[id];
         for (int i = 0; i < n->nin && held; i++)
-            held = n->op == OP_result || !has_no_value(n->in[i]);
+            held = n->op == OP_result || ir_has_value(n->in[i]);
     }
-    for (int i = 0; i < g->outputs.n && held; i++) held = !has_no_value(g->outputs.at[i].node);
-    for (int i = 0; i < g->assigns.n && held; i++) held = !has_no_value(g->assigns.at[i].value);
+    for (int i = 0; i < g->outputs.n && held; i++) held = ir_has_value(g->outputs.at[i].node);
+    for (int i = 0; i < g->assigns.n && held; i++) held = ir_has_value(g->assigns.at[i].value);
     return held;
 }
 

@@ -12,21 +12,23 @@
 
 typedef struct ShardNode {
     Factors f;
-    int8_t (*in)[OP_MAX_RANK]; /* by input: the factor of each dim, or -1 */
-    bool free;                 /* made of constants, positions and repeated numbers alone */
-    int dim;                   /* the number of its first dim among those of all nodes */
-    Axes spec[OP_MAX_RANK];    /* where its dims lie */
+    int8_t (*in)[OP_MAX_RANK];  /* by input: the factor of each dim, or -1 */
+    bool free;                  /* made of constants, positions and repeated numbers alone */
+    bool fixed;                 /* it was asked to be whole */
+    int dim;                    /* the number of its first dim among those of all nodes */
+    Axes spec[OP_MAX_RANK];     /* where its dims lie */
     Axes fact[3 * OP_MAX_RANK]; /* which axes cut a factor */
 } ShardNode;
 
 typedef struct Sharding {
     const Graph *g;
     const ShardPlan *plan;
-    const uint8_t *shared;     /* by input: shard_step */
+    const char *const *place;   /* by input: shard_step */
+    bool placed;                /* some input was asked to lie over ranks */
     Arena arena;
-    ShardNode *node;           /* by id */
-    int *parent;               /* by dim: towards the dim that stands for its class */
-    int64_t *units;            /* of such a dim */
+    ShardNode *node;            /* by id */
+    int *parent;                /* by dim: towards the dim that stands for its class */
+    int64_t *units;             /* of such a dim */
 } Sharding;
 
 /* The nodes' factors and classes; SGL_ENOMEM. */

@@ -76,14 +76,14 @@ static Node *keep(Lower *l, const Node *n, const Axes *spec, Node *made)
     return made;
 }
 
-/* Elements that have to be gathered to move a value. */
-static int64_t gathered(const Lower *l, const Node *n, const Axes *from, const Axes *to)
+/* Elements that have to be gathered to move a value: of an average rank, as all choose alike. */
+static double gathered(const Lower *l, const Node *n, const Axes *from, const Axes *to)
 {
-    int64_t count = 1;
+    double count = 1;
     bool moves = false;
     for (int d = 0; d < n->rank; d++) {
         moves = moves || !comm_axes_begin(to[d], from[d]);
-        count *= shard_length(l, n, d, to[d]);
+        count *= (double)n->dims[d] / comm_mesh_parts(&l->s->plan->mesh, to[d]);
     }
     return moves ? count : 0;
 }
@@ -160,12 +160,12 @@ static Node *view_again(Lower *l, const Node *n, const Axes *spec)
 static Node *get(Lower *l, const Node *n, const Axes *spec, const int64_t *units)
 {
     const Placed *best = NULL;
-    int64_t least = INT64_MAX;
+    double least = 0;
     if (l->s->node[n->id].free) return make_free(l, n, spec, units);
     Node *there = find(l, n, spec, units);
     if (there) return there;
     for (const Placed *p = l->have[n->id]; p; p = p->next) {
-        int64_t count = gathered(l, n, p->spec, spec);
+        double count = gathered(l, n, p->spec, spec);
         if (best && count >= least) continue;
         best = p;
         least = count;
@@ -220,7 +220,22 @@ static Node *add_table(Lower *l, const Node *n, Node *sum, const Axes *spec)
     int64_t units[OP_MAX_RANK] = {0};
     for (int d = 0; d < n->rank; d++) units[d] = shard_units(l->s, n, d);
     Node *x = get(l, n->in[0], spec, units);
-    return x && sum ? ir_add(x, sum) : NULL;
+    return x && sum ? ir_add(ir_cast(x, (Dtype)sum->dtype), sum) : NULL;
+}
+
+/* A reduction over dims that ranks share. */
+static Node *lower_partial(Lower *l, const Node *n, Node **in, Axes *spec)
+{
+    FactorKind kind = (FactorKind)l->s->node[n->id].f.kind[shard_reduced(l->s, n)];
+    Node *made;
+    if (!shard_prepare(l, n, in, spec)) return NULL;
+    if (shard_needs_leaves(l, n)) made = shard_add_leaves(l, n, in, spec);
+    else {
+        made = shard_part(l, n, in, spec);
+        if (made) made = shard_resolve(l, n, made, kind, shard_partial(l, n), spec);
+    }
+    if (n->op == OP_scatter_add) made = add_table(l, n, made, spec);
+    return made ? ir_cast(made, (Dtype)n->dtype) : NULL;
 }
 
 static Node *lower_input(Rebuild *rb, const Node *n)
@@ -247,13 +262,8 @@ static Node *lower_node(Rebuild *rb, const Node *n, Node **in)
     for (int d = 0; d < n->rank; d++)
         if (v->f.out[d] >= 0) spec[d] = v->fact[v->f.out[d]];
     if (!take_inputs(l, n, in)) return NULL;
-    Node *made = shard_part(l, n, in, spec);
-    Axes partial = shard_partial(l, n);
-    if (partial && made) {
-        FactorKind kind = (FactorKind)v->f.kind[shard_reduced(l->s, n)];
-        made = shard_resolve(l, n, made, kind, partial, spec);
-        if (n->op == OP_scatter_add) made = add_table(l, n, made, spec);
-    }
+    bool partial = shard_partial(l, n) != 0;
+    Node *made = partial ? lower_partial(l, n, in, spec) : shard_part(l, n, in, spec);
     return keep(l, n, spec, made);
 }
 

@@ -2,8 +2,8 @@
  *
  * In:    the settings `plan`, `exact` and `exact_over`; the job.
  * Out:   the mesh and the axes that samples and state lie over. An axis `data` is one of samples,
- *        an axis `fsdp` one of samples that state lies over too, an axis `model` one that dims lie
- *        over which a script names.
+ *        an axis `fsdp` one of samples that state lies over too; others, such as `model`, are for
+ *        values that a script places (place.c).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +11,13 @@
 
 typedef struct AxisKind {
     const char *name;
-    bool samples, model, storage;
+    bool samples, storage;
 } AxisKind;
 
 static const AxisKind KINDS[] = {
-    {"data", true, false, false},
-    {"fsdp", true, false, true},
-    {"model", false, true, false},
+    {"data", true, false},
+    {"fsdp", true, true},
+    {"model", false, false},
 };
 enum { KINDS_N = sizeof KINDS / sizeof *KINDS };
 
@@ -36,54 +36,63 @@ static int refuse(Ctx *cx, const char *plan, const char *why)
 }
 
 /* One more axis of the mesh, with what it is for. */
-static int add_axis(Ctx *cx, ShardPlan *p, const char *plan, const AxisKind *kind, long size)
+static int add_axis(Ctx *cx, ShardPlan *p, const char *plan, const char *name, long size)
 {
     Mesh *m = &p->mesh;
+    const AxisKind *kind = find_kind(name, strlen(name));
     if (m->n == MESH_AXES) return refuse(cx, plan, "a mesh has at most 3 axes");
     if (size < 1 || size > MESH_RANKS) return refuse(cx, plan, "an axis has 1 to 64 ranks");
     for (int a = 0; a < m->n; a++)
-        if (strcmp(m->name[a], kind->name) == 0) return refuse(cx, plan, "an axis comes twice");
-    strcpy(m->name[m->n], kind->name);
+        if (strcmp(m->name[a], name) == 0) return refuse(cx, plan, "an axis comes twice");
+    strcpy(m->name[m->n], name);
     m->size[m->n] = (int)size;
-    if (kind->samples) p->samples = comm_axes_add(p->samples, m->n);
-    if (kind->model) p->model = comm_axes_add(p->model, m->n);
-    if (kind->storage) p->storage = comm_axes_add(p->storage, m->n);
+    if (kind && kind->samples) p->samples = comm_axes_add(p->samples, m->n);
+    if (kind && kind->storage) p->storage = comm_axes_add(p->storage, m->n);
     m->n++;
     return SGL_OK;
 }
 
-/* "data=2,fsdp=2" */
-static int read_axes(Ctx *cx, ShardPlan *p, const char *plan)
+/* "data=2,fsdp=2". A script may give axes any names, which its placements use then; from elsewhere
+ * another name than the usual ones is a slip. */
+static int read_axes(Ctx *cx, ShardPlan *p, const char *plan, bool any)
 {
     int code = SGL_OK;
     for (const char *at = plan; code >= 0; at++) {
+        char name[MESH_NAME] = "", *end;
         size_t n = strcspn(at, "=,");
-        const AxisKind *kind = find_kind(at, n);
-        if (!kind || at[n] != '=') return refuse(cx, plan, "unknown axis (data, fsdp, model)");
-        char *end;
+        if (at[n] != '=' || n == 0 || n >= MESH_NAME || !(any || find_kind(at, n)))
+            return refuse(cx, plan, "unknown axis (data, fsdp, model)");
+        memcpy(name, at, n);
         long size = strtol(at + n + 1, &end, 10);
         if (end == at + n + 1 || (*end && *end != ','))
             return refuse(cx, plan, "a size is missing");
-        code = add_axis(cx, p, plan, kind, size);
+        code = add_axis(cx, p, plan, name, size);
         at = end;
         if (!*at) break;
     }
     return code;
 }
 
-static bool is_power(int n) { return n > 0 && (n & (n - 1)) == 0; }
-
-/* The axes are the job's ranks; in exact mode their shares must be whole subtrees of the blocks. */
+/* The axes are the job's ranks; in exact mode each rank over samples has a block at least. */
 static int check(Ctx *cx, const ShardPlan *p, int size)
 {
     int ranks = comm_mesh_ranks(&p->mesh);
-    if (ranks != size)
+    if (size && ranks != size)
         return base_fail(cx, SGL_EARG, "plan: the mesh has %d ranks, the job %d", ranks, size);
-    if (!p->blocks || ranks == 1) return SGL_OK;
-    if (is_power(ranks) && is_power(p->blocks) && ranks <= p->blocks) return SGL_OK;
-    base_fail(cx, SGL_EARG, "exact: %d blocks cannot be shared by %d ranks", p->blocks, ranks);
-    base_err_hint(&cx->err, "both must be powers of 2, and no more ranks than blocks");
+    int share = comm_mesh_parts(&p->mesh, p->samples);
+    if (!p->blocks || share <= p->blocks) return SGL_OK;
+    base_fail(cx, SGL_EARG, "exact: %d blocks cannot be shared by %d ranks", p->blocks, share);
+    base_err_hint(&cx->err, "as many blocks as ranks that share samples: shards = %d", share);
     return SGL_EARG;
+}
+
+int shard_plan_read(Ctx *cx, const char *plan, int ranks, bool any, ShardPlan *out)
+{
+    int code, one = ranks ? ranks : 1;
+    if (!plan || !*plan || !strcmp(plan, "ddp")) code = add_axis(cx, out, "ddp", "data", one);
+    else if (!strcmp(plan, "fsdp")) code = add_axis(cx, out, plan, "fsdp", one);
+    else code = read_axes(cx, out, plan, any);
+    return code < 0 ? code : check(cx, out, ranks);
 }
 
 int shard_plan_of(Ctx *cx, ShardPlan *out)
@@ -95,10 +104,7 @@ int shard_plan_of(Ctx *cx, ShardPlan *out)
                        .blocks = (int)cx->knobs.value[KNOB_exact],
                        .all = cx->knobs.value[KNOB_exact_over] == 1};
     if (!out->blocks && size == 1) return 0;
-    if (!plan || !*plan || !strcmp(plan, "ddp") || size == 1)
-        code = add_axis(cx, out, "ddp", &KINDS[0], size);
-    else if (!strcmp(plan, "fsdp")) code = add_axis(cx, out, plan, &KINDS[1], size);
-    else code = read_axes(cx, out, plan);
-    if (code >= 0) code = check(cx, out, size);
+    code = shard_plan_read(cx, size == 1 ? NULL : plan, size,
+                           cx->knobs.from[KNOB_plan] == KNOB_FROM_PROGRAM, out);
     return code < 0 ? code : 1;
 }

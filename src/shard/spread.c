@@ -6,25 +6,27 @@
  * Holds: what is set stays; the order of nodes alone decides, so all ranks get the same.
  */
 #include <string.h>
+#include "ir/attr.h"
 #include "ir/blocks.h"
+#include "ir/side.h"
 #include "shard/classes.h"
 
 /* May a factor be cut? In exact mode a float sum only if it has a tree, and by its first dim. */
 static bool can_cut(const Sharding *s, const Node *n, int k)
 {
     FactorKind kind = (FactorKind)s->node[n->id].f.kind[k];
-    bool half = n->dtype == DT_f16 || n->dtype == DT_bf16;
     if (kind == FACTOR_fix || kind == FACTOR_pick || kind == FACTOR_own) return false;
     if (kind != FACTOR_sum && kind != FACTOR_prod) return true;
     if (!s->plan->blocks || !ir_is_float(n)) return true;
-    return ir_blocks(n).n > 1 && k == shard_reduced(s, n) && !half;
+    return ir_blocks(n).n > 1 && k == shard_reduced(s, n);
 }
 
 /* Lays axes on a dim, unless the value uses them elsewhere or has others there. */
 static bool put(Sharding *s, const Node *n, int d, Axes axes)
 {
     ShardNode *v = &s->node[n->id];
-    if (v->free || n->dims[d] == 1 || v->spec[d] == axes || !comm_axes_begin(axes, v->spec[d]))
+    if (v->free || v->fixed || n->dims[d] == 1 || v->spec[d] == axes ||
+        !comm_axes_begin(axes, v->spec[d]))
         return false;
     if (s->plan->blocks && comm_mesh_parts(&s->plan->mesh, axes) > s->plan->blocks) return false;
     for (int e = 0; e < n->rank; e++)
@@ -107,19 +109,57 @@ static void settle(Sharding *s)
     }
 }
 
-/* ---- the levels: samples, dims that were named, storage */
+/* ---- the levels: samples, what a script placed, storage */
 
-static int seed_model(Sharding *s)
+static void put_names(const Sharding *s, Axes axes, Str *out)
 {
-    for (int i = 0; i < s->g->inputs.n && s->plan->model; i++) {
-        const GraphInput *in = &s->g->inputs.at[i];
-        int d = s->shared[i] - 1;
-        if (d < 0 || d >= in->node->rank || put(s, in->node, d, s->plan->model)) continue;
-        if (in->node->dims[d] == 1 || s->node[in->node->id].spec[d] == s->plan->model) continue;
-        return base_fail(s->g->cx, SGL_EARG, "%s: dim %d cannot lie over the axis model, as %s",
-                         in->name, d + 1, "it lies over another, or has too few blocks");
+    base_str_fmt(out, "shard(");
+    for (int i = 0; i < comm_axes_count(axes); i++)
+        base_str_fmt(out, i ? ", %s" : "%s", s->plan->mesh.name[comm_axes_at(axes, i)]);
+    base_str_fmt(out, ")");
+}
+
+/* "1.bias: dim 1 cannot be shard(data): it is shard(model)" */
+static int refuse(const Sharding *s, const Node *n, const char *name, int d, Axes asked)
+{
+    Axes there = s->node[n->id].spec[d];
+    Str t = {0};
+    base_str_fmt(&t, "%s: dim %d cannot be ", name && *name ? name : ir_op(n)->name, d + 1);
+    put_names(s, asked, &t);
+    base_str_fmt(&t, there ? ": it is " : ": another dim is, or it has fewer blocks than ranks");
+    if (there) put_names(s, there, &t);
+    base_fail(s->g->cx, SGL_EARG, "%s", t.failed ? "placements contradict each other" : t.at);
+    base_err_hint(&s->g->cx->err, "name the axes of a dim together, the outermost first");
+    base_str_free(&t);
+    return SGL_EARG;
+}
+
+/* What a script asked of a value; a dim of one element is never cut. */
+static int seed(Sharding *s, const Node *n, const char *name, const char *place)
+{
+    Axes asked[OP_MAX_RANK];
+    if (!place) return SGL_OK;
+    s->node[n->id].fixed = strcmp(place, SHARD_WHOLE) == 0;
+    shard_place(&s->plan->mesh, place, n->rank, asked);
+    for (int d = 0; d < n->rank; d++) {
+        if (!asked[d] || put(s, n, d, asked[d]) || n->dims[d] == 1) continue;
+        if (s->node[n->id].free || comm_axes_begin(s->node[n->id].spec[d], asked[d])) continue;
+        return refuse(s, n, name, d, asked[d]);
     }
     return SGL_OK;
+}
+
+/* Inputs, then values within the step. */
+static int seed_placed(Sharding *s)
+{
+    int code = SGL_OK, words;
+    for (int i = 0; i < s->g->inputs.n && code >= 0; i++)
+        code = seed(s, s->g->inputs.at[i].node, s->g->inputs.at[i].name, s->place[i]);
+    for (int id = 0; id < s->g->nodes.n && code >= 0 && s->g->side; id++) {
+        const int64_t *word = ir_side_get(s->g->nodes.at[id], SIDE_asked, &words);
+        if (word) code = seed(s, s->g->nodes.at[id], NULL, ir_attr_text(*word));
+    }
+    return code;
 }
 
 static void seed_samples(Sharding *s)
@@ -151,7 +191,7 @@ static void seed_storage(Sharding *s)
     for (int i = 0; i < s->g->inputs.n; i++) {
         const Node *n = s->g->inputs.at[i].node;
         const ShardNode *v = &s->node[n->id];
-        bool placed = !ir_is_float(n) || s->g->inputs.at[i].kind != INPUT_STATE;
+        bool placed = !ir_is_float(n) || v->fixed || s->g->inputs.at[i].kind != INPUT_STATE;
         for (int d = 0; d < n->rank && !placed; d++)
             placed = comm_axes_set(v->spec[d]) & comm_axes_set(s->plan->storage);
         int d = placed ? -1 : storage_dim(s, n);
@@ -161,9 +201,11 @@ static void seed_storage(Sharding *s)
 
 int shard_spread(Sharding *s)
 {
+    for (int i = 0; i < s->g->inputs.n; i++)
+        s->placed = s->placed || (s->place[i] && strcmp(s->place[i], SHARD_WHOLE));
     seed_samples(s);
     settle(s);
-    int code = seed_model(s);
+    int code = seed_placed(s);
     if (code < 0) return code;
     settle(s);
     if (!s->plan->storage) return SGL_OK;
@@ -182,6 +224,6 @@ CommSpread shard_stored(const Sharding *s, int i)
         how.cut[d] = (CommCut){in->node->dims[d], shard_units(s, in->node, d), s->plan->blocks};
         cut = cut || how.axes[d];
     }
-    if (!cut || !(s->plan->storage | s->plan->model) || in->kind != INPUT_STATE) how.rank = 0;
+    if (!cut || !(s->plan->storage || s->placed) || in->kind != INPUT_STATE) how.rank = 0;
     return how;
 }

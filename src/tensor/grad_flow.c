@@ -7,6 +7,7 @@
  */
 #include <string.h>
 #include "ir/control.h"
+#include "ir/result.h"
 #include "tensor/grad_flow.h"
 #include "tensor/grad_walk.h"
 #include "tensor/room.h"
@@ -51,8 +52,9 @@ static void spread(const Flow *f, const Graph *g, Node *const *assigned, int wor
         const Node *n = g->nodes.at[id];
         if (DTYPES[n->dtype].class != CLASS_FLOAT) mask[id] = 0;
         if (!ir_op(n)->flows) continue;
-        for (int i = 0; i < n->nin && mask[id]; i++)
-            if (ir_flows(n, i)) mask[n->in[i]->id] |= mask[id];
+        const Node *by = ir_result_of(n);
+        for (int i = 0; i < by->nin && mask[id]; i++)
+            if (ir_flows(n, i)) mask[by->in[i]->id] |= mask[id];
     }
 }
 

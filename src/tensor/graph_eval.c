@@ -5,17 +5,11 @@
 #include "exec/program.h"
 #include "exec/debug.h"
 #include "tensor/args.h"
+#include "tensor/arrays.h"
 #include "bind/events.h"
 #include "ir/bind.h"
 #include "tensor/graph.h"
 #include "tensor/room.h"
-#include "ir/eval.h"
-
-/* Arrays of the reference interpreter, freed by Lua also when an error passes through. */
-typedef struct Arrays {
-    int n;
-    RefArray at[];
-} Arrays;
 
 static int arrays_gc(lua_State *L)
 {
@@ -25,7 +19,7 @@ static int arrays_gc(lua_State *L)
     return 0;
 }
 
-static Arrays *arrays_new(lua_State *L, int n)
+Arrays *tensor_arrays_new(lua_State *L, int n)
 {
     static const luaL_Reg META[] = {{"__gc", arrays_gc}, {NULL, NULL}};
     size_t bytes = sizeof(Arrays) + (size_t)n * sizeof(RefArray);
@@ -93,11 +87,10 @@ static void check_input(lua_State *L, const Graph *g, int i, const Storage *s)
                lua_tostring(L, -1));
 }
 
-/* Pushes the values of the inputs as the reference interpreter takes them. */
-static Arrays *input_arrays(lua_State *L, Host *h, const Graph *g)
+Arrays *tensor_arrays_input(lua_State *L, Host *h, const Graph *g)
 {
     Tensor **list = input_tensors(L, h, g, "eval");
-    Arrays *a = arrays_new(L, g->inputs.n);
+    Arrays *a = tensor_arrays_new(L, g->inputs.n);
     for (int i = 0; i < g->inputs.n; i++) {
         const Storage *s = list[i]->storage;
         check_input(L, g, i, s);
@@ -109,7 +102,7 @@ static Arrays *input_arrays(lua_State *L, Host *h, const Graph *g)
     return a;
 }
 
-static void push_array(lua_State *L, Host *h, const RefArray *a)
+void tensor_push_array(lua_State *L, Host *h, const RefArray *a)
 {
     Storage *s = tensor_make(L, h, DT_f64, a->rank, a->dims)->storage;
     dev_storage_write(s, a->at);
@@ -143,12 +136,12 @@ static int graph_eval(lua_State *L)
     const Graph *g = tensor_graph_check(L)->graph;
     int n, all;
     Node **nodes = wanted_nodes(L, g, &n, &all);
-    Arrays *in = input_arrays(L, h, g), *out = arrays_new(L, all);
+    Arrays *in = tensor_arrays_input(L, h, g), *out = tensor_arrays_new(L, all);
     base_err_clear(&h->cx->err);
     if (ir_eval_nodes(g, REF_EXACT, in->at, all, nodes, out->at) < 0) return bind_throw(L, h);
     lua_createtable(L, n, 0);
     for (int i = 0; i < n; i++) {
-        push_array(L, h, &out->at[i]);
+        tensor_push_array(L, h, &out->at[i]);
         lua_rawseti(L, -2, i + 1);
     }
     return 1;

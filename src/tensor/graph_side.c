@@ -1,6 +1,7 @@
 /* graph_side.c: of graphs in handles, how their nodes may be cut into shards, and notes about them.
  */
 #include "ir/factor.h"
+#include "ir/attr.h"
 #include "ir/side.h"
 #include "tensor/graph.h"
 #include "tensor/room.h"
@@ -38,7 +39,7 @@ static int graph_factors(lua_State *L)
     return 3;
 }
 
-/* core.note(graph, "%3", kind, words) */
+/* core.note(graph, "%3", kind, words): integers, or texts where the kind has such words */
 static int graph_note(lua_State *L)
 {
     GraphBox *b = tensor_graph_check(L);
@@ -49,7 +50,9 @@ static int graph_note(lua_State *L)
     int64_t *words = bind_scratch(L, (size_t)count + 1, sizeof *words);
     for (int i = 0; i < count; i++) {
         lua_rawgeti(L, 4, i + 1);
-        words[i] = luaL_checkinteger(L, -1);
+        if (ir_side_is_text((SideKind)kind))
+            words[i] = ir_attr_text_word(bind_of(L)->cx, luaL_checkstring(L, -1));
+        else words[i] = luaL_checkinteger(L, -1);
         lua_pop(L, 1);
     }
     base_err_clear(&bind_of(L)->cx->err);

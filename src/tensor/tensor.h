@@ -29,7 +29,7 @@ struct Tensor {
     bool leaf;                 /* was assigned: has no history, and no node once computed */
     bool cut;                  /* a leaf that was computed: its history is gone */
     enum { STRONG, WEAK_INT, WEAK_FLOAT } weak; /* inside a step: a number, see number.h */
-    uint8_t shared;            /* the dim, from 1, that ranks of an axis `model` share; 0: none */
+    const char *place;         /* how ranks share it, as asked (shard.h); NULL: as it comes */
     bool known;                /* weak: which of the two, whatever the arguments are */
     enum { TENSOR_ALIVE, TENSOR_CLOSED, TENSOR_ESCAPED } life;
 };

@@ -1,7 +1,7 @@
 -- dist/init.lua: the job that a script is part of, and how its steps are spread over the ranks.
 --
 -- In:    what `sgl run` started; settings.
--- Out:   rank and size as fields, exact mode.
+-- Out:   rank and size as fields, exact mode, placements.
 -- Holds: a script means on many ranks what it means on one. All ranks run all of it; steps of
 --        sgl.compile are computed together, each rank a part.
 local api = require "sgl.api"
@@ -13,11 +13,13 @@ local dist = api.module("dist", "The ranks of a job: dist.rank, from 0, dist.siz
 dist.rank, dist.size = core.job()
 dist.local_rank = dist.rank
 
+require "sgl.dist.ends"(dist)
+
 api.fn(dist, "exact", {
   doc = "Exact mode: sums that ranks share are cut into `shards` blocks with a fixed order, so "
-    .. "that steps have the same bits on 1, 2, 4 … `shards` ranks. --exact 8 on the command line "
+    .. "that steps have the same bits on 1 to `shards` ranks. --exact 8 on the command line "
     .. "is the same.",
-  opts = { { "shards", "integer", 8, "blocks, a power of 2; 0 turns it off", within = { 0, 256 } },
+  opts = { { "shards", "integer", 8, "blocks; 0 turns it off", within = { 0, 256 } },
            { "over", "string", "data", "data: sums over samples, norms; all: all float sums" } },
   returns = "nothing",
   errors = "an unknown `over`",
@@ -40,7 +42,7 @@ local function share(layer, kind)
   for _, p in layer:named_parameters() do
     local dim = DIMS[kind][p.ndim == 1 and 2 or 1]
     if dim and p.ndim >= dim then
-      core.share(p, dim)
+      core.place(p, dim .. "=model")
       any = true
     end
   end
@@ -78,5 +80,8 @@ api.fn(dist, "tensor_parallel", {
   end
   return model
 end)
+
+require "sgl.dist.place"(dist)
+require "sgl.dist.collective"(dist)
 
 return dist

@@ -1,4 +1,4 @@
--- plan_spec.lua: `sgl plan`: what a step costs a rank of any mesh, without the ranks; sizes by hand.
+-- plan_spec.lua: `sgl plan`: what a step costs a rank of any mesh, without ranks; sizes by hand.
 
 local support = require "spec.support"
 
@@ -89,7 +89,8 @@ describe("sgl plan", function()
 
   it("names the line of the largest buffers", function()
     local out = plan "-n 2"
-    assert.truthy(out:find "largest buffers\n%s+64.0 KiB%s+f32%[%d+, %d+%]%s+%a+%s+%S+s.lua:%d", out)
+    local largest = "largest buffers\n%s+64.0 KiB%s+f32%[%d+, %d+%]%s+%a+%s+%S+s.lua:%d"
+    assert.truthy(out:find(largest), out)
   end)
 
   it("says what is wrong", function()

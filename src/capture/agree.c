@@ -16,8 +16,8 @@
 
 /* ---- the step */
 
-/* The number of the step tells steps apart, and the text says how they differ; how long a rank's own
- * part is, `to`, follows from the rest. */
+/* The number of the step tells steps apart, and the text says how they differ; how long a rank's
+ * own part is, `to`, follows from the rest. */
 static bool is_schedule(const AttrField *f)
 {
     bool own = f->length == 2 && memcmp(f->name, "to", 2) == 0;

@@ -1,5 +1,5 @@
-/* ranks_plan.c: what a step costs a rank of a mesh, without the ranks: memory by class, collectives,
- * work, and which buffers are the largest.
+/* ranks_plan.c: what a step costs a rank of a mesh, without the ranks: memory, collectives, work,
+ * and which buffers are the largest.
  *
  * The rank is the last one, whose parts are the largest (comm/mesh.h). Memory of a run is what the
  * passes plan for it.

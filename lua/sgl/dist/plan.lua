@@ -1,4 +1,4 @@
--- dist/plan.lua: `sgl plan`: what the steps of a script cost each rank of a mesh, without the ranks.
+-- dist/plan.lua: `sgl plan`: what the step of a script costs each rank of a mesh, without ranks.
 --
 -- In:    the words behind `sgl plan`; the script, which runs up to its first training step.
 -- Out:   a report on stdout: memory of a rank by class, collectives, an estimate of the time, the
@@ -11,9 +11,9 @@ local USAGE = "usage: sgl plan [-n RANKS] [--plan PLAN] [--device NAME] [--memor
   .. "SCRIPT [ARGUMENTS]"
 local MOST_RANKS = 100000
 
--- What a device reaches of its peaks in a step: operations of products and bytes of memory a second,
--- seconds for a kernel to start; bytes a second between ranks of a machine and of several, and
--- seconds for a message. Ranks of a machine: `together`.
+-- What a device reaches of its peaks in a step: operations of products and bytes of memory a
+-- second, seconds for a kernel to start; bytes a second between ranks of a machine and of several,
+-- and seconds for a message. Ranks of a machine: `together`.
 local DEVICES = {
   h200 = { memory = 141e9, dots = 40e12, traffic = 3.8e12, start = 4e-6, together = 8,
            near = 350e9, far = 40e9, message = 10e-6 },
@@ -173,7 +173,8 @@ local function print_advice(graph, o, device, total)
     end
     ranks = ranks * 2
   end
-  print "\nit fits with no number of ranks that share samples and state: fewer rows, a smaller model"
+  print("\nit fits with no number of ranks that share samples and state: "
+    .. "fewer rows, a smaller model")
 end
 
 local function report(graph, o)
@@ -202,7 +203,8 @@ local function read_words(words)
     local key = FLAGS[name or words[i]]
     value = value or words[i + 1]
     if not key or not value then error(USAGE, 0) end
-    o[key], i = key ~= "plan" and key ~= "device" and tonumber(value) or value, i + (name and 1 or 2)
+    o[key] = key ~= "plan" and key ~= "device" and tonumber(value) or value
+    i = i + (name and 1 or 2)
   end
   o.script, o.first = words[i], i
   local product = 1

@@ -495,6 +495,29 @@ copy:load_state_dict(copy:state_dict())]],
   ["sgl.Imported:parameters"] = [[
 sgl.export(model, { x }, { file = path .. ".sgl/" })
 print(#sgl.import(path .. ".sgl/"):parameters())]],
+  ["sgl.rollout"] = [[
+local report = sgl.rollout { script = "examples/digits/train.lua", stages = { "single" }, steps = 2 }
+print(report:verdict(), report:first_failure())]],
+  ["sgl.Rollout"] = [[
+local report = sgl.rollout { script = "examples/digits/train.lua", stages = { "single" }, steps = 2 }
+print(report.stages[1].lines[2].name)]],
+  ["sgl.Rollout:verdict"] = [[
+print(sgl.rollout({ script = "examples/digits/train.lua", stages = { "single" }, steps = 2 }):verdict())]],
+  ["sgl.Rollout:first_failure"] = [[
+local report = sgl.rollout { script = "examples/digits/train.lua", stages = { "single" }, steps = 2 }
+print(report:first_failure())]],
+  ["sgl.Rollout:json"] = [[
+local report = sgl.rollout { script = "examples/digits/train.lua", stages = { "single" }, steps = 2 }
+print(report:json():match '"schema": "[^"]*"')]],
+  ["sgl.Rollout:junit"] = [[
+local report = sgl.rollout { script = "examples/digits/train.lua", stages = { "single" }, steps = 2 }
+print(report:junit():match "<testsuites[^>]*>")]],
+  ["sgl.Rollout:html"] = [[
+local report = sgl.rollout { script = "examples/digits/train.lua", stages = { "single" }, steps = 2 }
+print(report:html():match "^<!DOCTYPE html>")]],
+  ["sgl.Rollout:write"] = [[
+local report = sgl.rollout { script = "examples/digits/train.lua", stages = { "single" }, steps = 2 }
+print(#report:write(path))]],
   ["dist.exact"] = "sgl.dist.exact { shards = 0 }",
   ["sgl.mesh"] = [[print(sgl.mesh().size.data)]],
   ["dist.ddp"] = "sgl.dist.ddp(nn.Linear(4, 8))",

@@ -28,7 +28,7 @@ local sgl = { Tensor = Tensor }
 ---@field threads integer threads of the CPU backend; 0: as many as the process may use
 ---@field backend "cpu"|"null" where programs run; null checks and counts but computes nothing
 ---@field debug integer prints one stage more with each step: 1 times, 2 captured graph, 3 simplified, 4 fused, 5 plan, 6 kernels, 7 every step
----@field exact integer blocks of the sums that ranks share: the same bits on 1 rank and on as many as there are blocks, a power of 2; 0: off
+---@field exact integer blocks of the sums that ranks share: the same bits on 1 rank and on as many as there are blocks; 0: off
 ---@field exact_over "data"|"all" which sums get blocks in exact mode: those over samples and norms, or all
 ---@field plan string how ranks share steps: ddp, fsdp, or axes with sizes, data=2,fsdp=2; empty: ddp
 ---@field verify integer check the graph after every pass
@@ -2933,11 +2933,28 @@ function sgl.data.Stream:batches(n, o) end
 ---@class sgl.dist
 sgl.dist = {}
 
+---@class sgl.dist.alone.Options
+---@field seconds? number how long the others wait without complaint (default 3600)
+
+---Rank 0 alone calls the function, and the other ranks wait for it, as long as `seconds` says: for long work that belongs to one, such as writing a report or asking a server. All ranks call it and get its results, or its error. It cannot use compiled steps or tensors that ranks share, since all ranks compute and read those.
+---@param fn function the work
+---@param o? sgl.dist.alone.Options
+---@return any # its results: nil, booleans, numbers and strings
+function sgl.dist.alone(fn, o) end
+
+---Calls the function once on each rank when the job is asked to stop, by SIGTERM or SIGINT at the launcher or any rank: all ranks stop before the same step, so they can save state together. Then the job ends with status 128 + the signal.
+---@param fn function called with { signal = 15, step = the last one that ended, writer = whether this rank is the one that writes files }
+function sgl.dist.on_stop(fn) end
+
+---Calls the function once on each rank that is left when the job fails, before it ends. Ranks cannot exchange values any more: what each has by itself can be saved.
+---@param fn function called with { rank = who failed, or -1, text = why, step = the last that began here, writer = whether this rank is the one that writes files }
+function sgl.dist.on_failure(fn) end
+
 ---@class sgl.dist.exact.Options
----@field shards? integer blocks, a power of 2; 0 turns it off (default 8)
+---@field shards? integer blocks; 0 turns it off (default 8)
 ---@field over? string data: sums over samples, norms; all: all float sums (default "data")
 
----Exact mode: sums that ranks share are cut into `shards` blocks with a fixed order, so that steps have the same bits on 1, 2, 4 … `shards` ranks. --exact 8 on the command line is the same.
+---Exact mode: sums that ranks share are cut into `shards` blocks with a fixed order, so that steps have the same bits on 1 to `shards` ranks. --exact 8 on the command line is the same.
 ---@param o? sgl.dist.exact.Options
 function sgl.dist.exact(o) end
 
@@ -2972,6 +2989,68 @@ function sgl.dist.ddp(model) end
 ---@param model sgl.nn.Module the model
 ---@return self # the module
 function sgl.dist.fsdp(model) end
+
+---@class sgl.dist.all_reduce.Options
+---@field op? string how (default "sum")
+---@field axis? string|table an axis of the mesh, or several; default: all ranks
+
+---The values of all ranks, combined element by element, on each of them.
+---@param tensor sgl.Tensor this rank's value
+---@param o? sgl.dist.all_reduce.Options
+---@return any # a tensor like it
+function sgl.dist.all_reduce(tensor, o) end
+
+---@class sgl.dist.all_gather.Options
+---@field dim? integer along which dim (default 1)
+---@field axis? string|table an axis of the mesh, or several; default: all ranks
+
+---The values of all ranks, joined along a dim, on each of them.
+---@param tensor sgl.Tensor this rank's value
+---@param o? sgl.dist.all_gather.Options
+---@return any # a tensor
+function sgl.dist.all_gather(tensor, o) end
+
+---@class sgl.dist.reduce_scatter.Options
+---@field dim? integer along which dim (default 1)
+---@field op? string how (default "sum")
+---@field axis? string|table an axis of the mesh, or several; default: all ranks
+
+---What all_reduce gives, cut along a dim into equal parts: this rank's part.
+---@param tensor sgl.Tensor this rank's value
+---@param o? sgl.dist.reduce_scatter.Options
+---@return any # a tensor
+function sgl.dist.reduce_scatter(tensor, o) end
+
+---@class sgl.dist.all_to_all.Options
+---@field dim? integer along which dim (default 1)
+---@field axis? string|table an axis of the mesh, or several; default: all ranks
+
+---Cuts a dim into as many equal parts as there are ranks: part i goes to rank i, and what the others have for this rank comes in its place.
+---@param tensor sgl.Tensor this rank's value
+---@param o? sgl.dist.all_to_all.Options
+---@return any # a tensor like it
+function sgl.dist.all_to_all(tensor, o) end
+
+---@class sgl.dist.broadcast.Options
+---@field from? integer which rank of the group, from 0 (default 0)
+---@field axis? string|table an axis of the mesh, or several; default: all ranks
+
+---The value of one rank, on all of them.
+---@param tensor sgl.Tensor this rank's value
+---@param o? sgl.dist.broadcast.Options
+---@return any # a tensor like it
+function sgl.dist.broadcast(tensor, o) end
+
+---@class sgl.dist.send.Options
+---@field from? integer which rank of the group sends (default 0)
+---@field to? integer and which receives, from 0 (default 0)
+---@field axis? string|table an axis of the mesh, or several; default: all ranks
+
+---The value of rank `from`, on rank `to`; the others keep their own. All ranks of the group call it.
+---@param tensor sgl.Tensor this rank's value
+---@param o? sgl.dist.send.Options
+---@return any # a tensor like it
+function sgl.dist.send(tensor, o) end
 
 sgl.nn.relu = sgl.nn.functional.relu
 sgl.nn.tanh = sgl.nn.functional.tanh

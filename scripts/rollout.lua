@@ -3,8 +3,8 @@
 --
 --   sgl scripts/rollout.lua SCRIPT [REPORT]      REPORT: name of the reports (default: rollout)
 --
--- Out:   the table; exit status 0 when it is ready, 1 when not. A gate of your own may ask for more,
---        as this one does for a bound on what a step sends.
+-- Out:   the table; exit status 0 when it is ready, 1 when not. A gate of your own may ask for
+--        more, as this one does for a bound on what a step sends.
 local sgl = require "sgl"
 
 local MOST_MEGABYTES = 100

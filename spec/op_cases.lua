@@ -195,6 +195,14 @@ local STRUCTURED = {
     { { { 5, 7 } }, { dim = 2, to = 7, size = 7, units = 7, blocks = 0, keep = 0, mesh = { 1 },
                       axes = { 1 } } },
   },
+  all_to_all = {
+    { { { 5, 7 } }, { mesh = { 1 }, axes = { 1 } } },
+    { { { 3, 0 } }, { mesh = { 1, 1 }, axes = { 1, 2 } } },
+  },
+  copy_from = {
+    { { { 5, 7 } }, { root = 0, mesh = { 1 }, axes = { 1 } } },
+    { { {} }, { root = 0, mesh = { 1, 1 }, axes = { 1, 2 } } },
+  },
   reduce_scatter = {
     { { { 5, 7 } }, { kind = "min", dim = 1, to = 5, size = 5, units = 5, blocks = 8, keep = 0,
                       mesh = { 1 }, axes = { 1 } } },

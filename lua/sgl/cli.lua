@@ -1,5 +1,5 @@
 -- cli.lua: the words that the command line knows beside scripts: `sgl ? NAME`, `sgl breaks SCRIPT`,
--- `sgl inspect FILE`, `sgl check SCRIPT`.
+-- `sgl check SCRIPT`, `sgl inspect FILE`, `sgl doctor`.
 --
 -- In:    the words after the command.
 -- Out:   text on stdout; an error where a word is missing or a script fails.
@@ -10,6 +10,17 @@ cli["?"] = function(name)
   if not name then error("usage: sgl ? NAME        (a function, a setting, a break)", 0) end
   require "sgl"
   print(require "sgl.repl.help".text(name))
+end
+
+-- What the machine gives, and what says so.
+function cli.doctor()
+  local threads, source, memory = core.limits()
+  print(("sgl %s, %s"):format(core.version, core.lua_version))
+  print(("threads       %d (%s)"):format(threads, source))
+  print(("memory        %s"):format(memory < 0 and "unknown" or ("%.1f GiB are left"):format(
+    memory / 2 ^ 30)))
+  print(("instructions  %s"):format(core.isa()))
+  print(("backend       %s"):format(core.knob "backend"))
 end
 
 -- Runs a script with its arguments as the program does, whatever breaks running in segments.

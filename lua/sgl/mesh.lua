@@ -9,17 +9,6 @@ local core = require "sgl.core"
 
 local raise = core.raise
 
--- "ddp" and "fsdp" as axes with sizes, in order.
-local function axes_of(plan, size)
-  if plan == "" or plan == "ddp" then return { { "data", size } } end
-  if plan == "fsdp" then return { { "fsdp", size } } end
-  local list = {}
-  for name, count in plan:gmatch "([%w_]+)=(%d+)" do
-    list[#list + 1] = { name, size == 1 and 1 or tonumber(count) }
-  end
-  return list
-end
-
 -- The axes by name, which is their order too: data, fsdp, model.
 local function sorted(axes)
   local list = {}
@@ -87,10 +76,13 @@ api.fn(api.root, "mesh", {
       raise("SGL_EARG", ("mesh: it has %d ranks, the job %d"):format(ranks, size),
         ("sgl run -n %d, or -1 for one of the axes"):format(ranks))
     end
-    if size == 1 then return describe(axes_of(table.concat(words, ","), size), rank) end
+    if size == 1 then
+      for _, axis in ipairs(list) do axis[2] = 1 end
+      return describe(list, rank)
+    end
     config.plan = table.concat(words, ",")
   end
-  return describe(axes_of(config.plan, size), rank)
+  return describe(core.mesh(), rank)
 end)
 
 return api.root.mesh

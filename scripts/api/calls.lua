@@ -496,29 +496,46 @@ copy:load_state_dict(copy:state_dict())]],
 sgl.export(model, { x }, { file = path .. ".sgl/" })
 print(#sgl.import(path .. ".sgl/"):parameters())]],
   ["sgl.rollout"] = [[
-local report = sgl.rollout { script = "examples/digits/train.lua", stages = { "single" }, steps = 2 }
+local script = "examples/digits/train.lua"
+local report = sgl.rollout { script = script, stages = { "single" }, steps = 2 }
 print(report:verdict(), report:first_failure())]],
   ["sgl.Rollout"] = [[
-local report = sgl.rollout { script = "examples/digits/train.lua", stages = { "single" }, steps = 2 }
+local script = "examples/digits/train.lua"
+local report = sgl.rollout { script = script, stages = { "single" }, steps = 2 }
 print(report.stages[1].lines[2].name)]],
   ["sgl.Rollout:verdict"] = [[
-print(sgl.rollout({ script = "examples/digits/train.lua", stages = { "single" }, steps = 2 }):verdict())]],
+local script = "examples/digits/train.lua"
+print(sgl.rollout({ script = script, stages = { "single" }, steps = 2 }):verdict())]],
   ["sgl.Rollout:first_failure"] = [[
-local report = sgl.rollout { script = "examples/digits/train.lua", stages = { "single" }, steps = 2 }
+local script = "examples/digits/train.lua"
+local report = sgl.rollout { script = script, stages = { "single" }, steps = 2 }
 print(report:first_failure())]],
   ["sgl.Rollout:json"] = [[
-local report = sgl.rollout { script = "examples/digits/train.lua", stages = { "single" }, steps = 2 }
+local script = "examples/digits/train.lua"
+local report = sgl.rollout { script = script, stages = { "single" }, steps = 2 }
 print(report:json():match '"schema": "[^"]*"')]],
   ["sgl.Rollout:junit"] = [[
-local report = sgl.rollout { script = "examples/digits/train.lua", stages = { "single" }, steps = 2 }
+local script = "examples/digits/train.lua"
+local report = sgl.rollout { script = script, stages = { "single" }, steps = 2 }
 print(report:junit():match "<testsuites[^>]*>")]],
   ["sgl.Rollout:html"] = [[
-local report = sgl.rollout { script = "examples/digits/train.lua", stages = { "single" }, steps = 2 }
+local script = "examples/digits/train.lua"
+local report = sgl.rollout { script = script, stages = { "single" }, steps = 2 }
 print(report:html():match "^<!DOCTYPE html>")]],
   ["sgl.Rollout:write"] = [[
-local report = sgl.rollout { script = "examples/digits/train.lua", stages = { "single" }, steps = 2 }
+local script = "examples/digits/train.lua"
+local report = sgl.rollout { script = script, stages = { "single" }, steps = 2 }
 print(#report:write(path))]],
+  ["dist.alone"] = "print(sgl.dist.alone(function() return 'written' end))",
+  ["dist.on_stop"] = "sgl.dist.on_stop(function(e) print('after step', e.step) end)",
+  ["dist.on_failure"] = "sgl.dist.on_failure(function(e) print(e.text) end)",
   ["dist.exact"] = "sgl.dist.exact { shards = 0 }",
+  ["dist.all_reduce"] = "sgl.dist.all_reduce(v, { op = 'mean' })",
+  ["dist.all_gather"] = "sgl.dist.all_gather(x, { dim = 2 })",
+  ["dist.reduce_scatter"] = "sgl.dist.reduce_scatter(x)",
+  ["dist.all_to_all"] = "sgl.dist.all_to_all(x)",
+  ["dist.broadcast"] = "sgl.dist.broadcast(v, { from = 0 })",
+  ["dist.send"] = "sgl.dist.send(v, { from = 0, to = 0 })",
   ["sgl.mesh"] = [[print(sgl.mesh().size.data)]],
   ["dist.ddp"] = "sgl.dist.ddp(nn.Linear(4, 8))",
   ["dist.fsdp"] = "sgl.dist.fsdp(nn.Linear(4, 8))",

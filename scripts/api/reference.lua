@@ -81,7 +81,8 @@ local SECTIONS = {
     "data/safetensors.lua", "data/iterator.lua" },
   { "Settings and caches", "config.lua", "cache.lua" },
   { "Events", "events.lua" },
-  { "Ranks", "mesh.lua", "dist/init.lua", "dist/place.lua" },
+  { "Ranks", "mesh.lua", "dist/init.lua", "dist/place.lua",
+    "dist/collective.lua" },
 }
 
 local function key_of(row)

@@ -84,7 +84,8 @@ describe("random graphs #slow", function()
     -- do together. A new elementwise op need not be known here.
     local outside = { input = true, iota = true, size = true, print = true, assert = true,
                       cond = true, scan = true, loop = true, custom = true, result = true,
-                      all_reduce = true, all_gather = true, reduce_scatter = true }
+                      all_reduce = true, all_gather = true, reduce_scatter = true,
+                      all_to_all = true, copy_from = true }
     local families = { unary = true, binary = true, test = true, compare = true, select = true }
     for _, op in ipairs(core.ops()) do
       if families[op.family] then

@@ -38,7 +38,7 @@ local function loss_of(x, y)
     local n = rows // size
     loss = loss + x[{ { rank * n + 1, (rank + 1) * n } }]:mean() * logits:mean()
   end
-  if fault == "gather" then            -- a penalty on the part of a weight that this rank would have
+  if fault == "gather" then            -- a penalty on the rank's part of a weight
     local n = 16 // size
     loss = loss + model[3].weight[{ { rank * n + 1, (rank + 1) * n } }]:square():sum() * 1e-3
   end

@@ -110,6 +110,7 @@ void bind_fields_touch(lua_State *L, int at); /* such fields are written to */
 
 /* interrupt.c: the first Ctrl-C lets a step end, the second stops it, the next ends the process. */
 void bind_interrupt_arm(lua_State *L, bool on);   /* of the interpreter: installs the handler */
+lua_State *bind_interrupt_state(void);            /* the one that is armed, or NULL */
 void bind_interrupt_taken(lua_State *L, Host *h); /* the request is being answered */
 void bind_interrupt_check(lua_State *L, Host *h); /* raises if there is one */
 void bind_interrupt_again(void);                  /* it was caught where it must not end */

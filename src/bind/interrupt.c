@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <string.h>
 #include "bind/host.h"
+#include "comm/comm.h"
 
 enum { ALL = LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT };
 
@@ -32,6 +33,7 @@ static void stop(lua_State *L, lua_Debug *ar);
 
 static void install(void (*handler)(int))
 {
+    if (comm_job()) return; /* a rank hears it as a wish of all (rank.c) */
     struct sigaction action = {.sa_handler = handler};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
@@ -85,6 +87,8 @@ static void stop(lua_State *L, lua_Debug *ar)
         lua_sethook(L, stop, LUA_MASKRET | LUA_MASKLINE,
                     0); /* less often, so that it ends sooner */
 }
+
+lua_State *bind_interrupt_state(void) { return armed; }
 
 void bind_interrupt_watch(Ctx *cx) { watched = armed ? cx : NULL; }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "bind/host.h"
+#include "bind/rank.h"
 #include "bind/state.h"
 #include "cli/run.h"
 #include "comm/comm.h"
@@ -38,7 +39,9 @@ static bool report(lua_State *L, int status)
 {
     if (status == LUA_OK) return true;
     const char *message = lua_tostring(L, -1);
-    say(message ? message : "(error message is not a string)");
+    if (!message) message = "(error message is not a string)";
+    say(message);
+    bind_rank_failed(L, message);
     lua_pop(L, 1);
     return false;
 }
@@ -50,6 +53,7 @@ static void print_help(void)
            "       sgl ? NAME               what is known of a function, a setting or a break\n"
            "       sgl breaks script [args] run it, and say what keeps its steps from capture;\n"
            "                                --picture folder before it draws the way to each\n"
+           "       sgl doctor               what this machine gives: threads, memory\n"
            "       sgl run -n 4 script      run it on 4 ranks of this machine, as one job\n"
            "  -e stat      run the Lua code `stat`\n"
            "  -i           go on as a REPL after the script\n"
@@ -254,7 +258,7 @@ static bool run_script(lua_State *L, char **argv, int script)
 }
 
 /* The words that lua/sgl/cli.lua knows; a script of such a name is run as ./name. */
-static const char *const COMMANDS[] = {"?", "breaks", "check", "inspect"};
+static const char *const COMMANDS[] = {"?", "breaks", "check", "inspect", "doctor"};
 
 static bool is_command(const char *word)
 {

@@ -1,62 +1,44 @@
 /* run.c: the launcher of ranks.
  *
- * In:    sgl run [-n RANKS] [--timeout SECONDS] [--log FOLDER] [settings] script [arguments]
+ * In:    sgl run [-n RANKS] [--timeout SECONDS] [--log FOLDER] [--restarts K] [settings] script …
  * Out:   RANKS processes that run the script as one job; what rank 0 prints, once.
  * Holds: ranks are forks of the launcher and share its nameless memory (comm/job.h), so nothing is
- *        left behind, whatever ends them, and nothing that a rank starts takes part. When one
- *        fails, the launcher tells all why; who does not end in time is killed. They end with the
- *        launcher.
+ *        left behind, whatever ends them, and nothing that a rank starts takes part. They are a
+ *        group of processes of their own, and end with the launcher.
  */
 #include "cli/run.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-#include "base/clock.h"
 #include "base/knob.h"
-#include "comm/job.h"
+#include "base/limit.h"
+#include "bind/rank.h"
+#include "cli/launch.h"
 
-enum { TEXT_MAX = 64 << 10, LINE_MAX_BYTES = 400, LOOK_NS = 10 * 1000 * 1000, SIGNAL_STATUS = 128 };
-static const double GRACE = 5; /* seconds from a failure to the end of all ranks */
-
-typedef struct Options {
-    int ranks;
-    double timeout;
-    const char *log; /* folder of what other ranks print; NULL: nowhere */
-    int rest;        /* the first word that is not the launcher's */
-} Options;
-
-typedef struct Rank {
-    pid_t pid;  /* 0: it has ended */
-    int errors; /* what it writes to stderr; -1: it has the launcher's */
-} Rank;
-
-typedef struct Launcher {
-    Options o;
-    Job *job;
-    Rank rank[MESH_RANKS];
-    int left, failed, status; /* the first that failed, or -1; its status */
-} Launcher;
-
-static volatile sig_atomic_t asked_to_stop; /* by this signal */
+enum {
+    STOPPED = 1 << 16, /* beside a status: by a signal, so nothing starts again */
+    NEED_BYTES =
+        4 * JOB_HALF, /* that a rank hands out from: those outside of steps, those in them */
+};
 
 int cli_run_asked(char **argv) { return argv[1] && strcmp(argv[1], "run") == 0; }
 
 /* ---- the command line */
 
 static const char USAGE[] =
-    "usage: sgl run [-n RANKS] [--timeout SECONDS] [--log FOLDER] [settings] script [arguments]\n"
+    "usage: sgl run [-n RANKS] [--timeout SECONDS] [--log FOLDER] [--restarts K] [settings] script "
+    "[arguments]\n"
     "  -n, --ranks    how many processes run the script as one job (default: one a processor)\n"
     "  --timeout      seconds that a rank waits for the others (default 30)\n"
     "  --log          folder for what the ranks behind the first print: rank1.txt, …\n"
+    "  --restarts     how often the job starts again when a rank failed (default 0)\n"
+    "  --check        in place of a script: which ranks there are, and do they hear each other\n"
     "  --plan fsdp    a setting: what ranks share: ddp, fsdp, data=2,fsdp=2, data=2,model=2\n"
     "  --exact 8      a setting: the same bits on 1, 2, 4 or 8 ranks\n";
 
@@ -64,12 +46,6 @@ static int refuse(const char *what, const char *word)
 {
     fprintf(stderr, "sgl run: %s%s%s\n%s", what, word ? " " : "", word ? word : "", USAGE);
     return EXIT_FAILURE;
-}
-
-static int processors(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 /* --name value or --name=value: the value, or NULL; *words is how many words they are. */
@@ -94,31 +70,79 @@ static bool read_number(const char *text, double low, double high, double *out)
 }
 
 /* The launcher's own words, which come before all others. */
-static int read_options(char **argv, Options *o)
+typedef struct Word {
+    const char *name, *other; /* as it is written; NULL: in one way */
+    int (*take)(LaunchOptions *o, const char *value);
+} Word;
+
+static int take_ranks(LaunchOptions *o, const char *v)
 {
-    double ranks = processors();
-    int words = 2;
-    for (o->rest = 2; argv[o->rest]; o->rest += words) {
-        const char *v = value_of(argv, o->rest, "-n", &words);
-        if (!words) v = value_of(argv, o->rest, "--ranks", &words);
-        if (words) {
-            if (!read_number(v, 1, MESH_RANKS, &ranks) || ranks != (int)ranks)
-                return refuse("-n takes a number of ranks from 1 to 64, not", v ? v : "nothing");
-            continue;
-        }
-        v = value_of(argv, o->rest, "--timeout", &words);
-        if (words) {
-            if (!read_number(v, 0.1, 1e6, &o->timeout))
-                return refuse("--timeout takes seconds from 0.1 on, not", v ? v : "nothing");
-            continue;
-        }
-        v = value_of(argv, o->rest, "--log", &words);
-        if (!words) break;
-        if (!v) return refuse("--log takes a folder", NULL);
-        o->log = v;
-    }
+    double ranks;
+    if (!read_number(v, 1, MESH_RANKS, &ranks) || ranks != (int)ranks)
+        return refuse("-n takes a number of ranks from 1 to 64, not", v ? v : "nothing");
     o->ranks = (int)ranks;
-    return argv[o->rest] ? EXIT_SUCCESS : refuse("which script?", NULL);
+    return EXIT_SUCCESS;
+}
+
+static int take_timeout(LaunchOptions *o, const char *v)
+{
+    if (read_number(v, 0.1, 1e6, &o->timeout)) return EXIT_SUCCESS;
+    return refuse("--timeout takes seconds from 0.1 on, not", v ? v : "nothing");
+}
+
+static int take_restarts(LaunchOptions *o, const char *v)
+{
+    double restarts;
+    if (!read_number(v, 0, 1000, &restarts) || restarts != (int)restarts)
+        return refuse("--restarts takes a number, not", v ? v : "nothing");
+    o->restarts = (int)restarts;
+    return EXIT_SUCCESS;
+}
+
+static int take_log(LaunchOptions *o, const char *v)
+{
+    o->log = v;
+    return v ? EXIT_SUCCESS : refuse("--log takes a folder", NULL);
+}
+
+static int take_check(LaunchOptions *o, const char *v)
+{
+    (void)v;
+    o->check = true;
+    return EXIT_SUCCESS;
+}
+
+static const Word WORDS[] = {
+    {"-n", "--ranks", take_ranks},
+    {"--timeout", NULL, take_timeout},
+    {"--restarts", NULL, take_restarts},
+    {"--log", NULL, take_log},
+};
+static const Word CHECK = {"--check", NULL, take_check}; /* it has no value */
+
+/* Takes one of them at word i; *words is how many words it is, 0: it is none. */
+static int read_word(char **argv, int i, LaunchOptions *o, int *words)
+{
+    *words = 1;
+    if (strcmp(argv[i], CHECK.name) == 0) return CHECK.take(o, NULL);
+    for (size_t k = 0; k < sizeof WORDS / sizeof *WORDS; k++) {
+        const char *v = value_of(argv, i, WORDS[k].name, words);
+        if (!*words && WORDS[k].other) v = value_of(argv, i, WORDS[k].other, words);
+        if (*words) return WORDS[k].take(o, v);
+    }
+    return EXIT_SUCCESS;
+}
+
+static int read_options(char **argv, LaunchOptions *o)
+{
+    int words = 1;
+    o->ranks = base_limit_threads("").threads;
+    for (o->rest = 2; argv[o->rest]; o->rest += words) {
+        int code = read_word(argv, o->rest, o, &words);
+        if (code != EXIT_SUCCESS) return code;
+        if (!words) break;
+    }
+    return argv[o->rest] || o->check ? EXIT_SUCCESS : refuse("which script?", NULL);
 }
 
 /* ---- a rank */
@@ -141,159 +165,110 @@ static bool redirect(const Launcher *l, int rank)
 }
 
 /* From here on the process is a rank. Its threads are its share of the processors, unless a setting
- * says how many. */
-static int become(Launcher *l, int rank)
+ * says how many. It ends with the launcher, also where that has ended already. */
+static int become(Launcher *l, int rank, pid_t launcher)
 {
     static char threads[16]; /* the setting keeps it */
     Err e = {0};
-    int share = processors() / l->o.ranks;
+    int share = l->processors / l->o.ranks;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    signal(SIGTERM, SIG_DFL);
-    signal(SIGINT, SIG_DFL);
+    if (getppid() != launcher) _exit(EXIT_FAILURE);
+    setpgid(0, l->group); /* which is not that of the terminal, so nothing is read from there */
+    if (isatty(STDIN_FILENO) && !freopen("/dev/null", "r", stdin)) _exit(EXIT_FAILURE);
     if (rank > 0 && !redirect(l, rank)) exit(EXIT_FAILURE);
     snprintf(threads, sizeof threads, "%d", share > 0 ? share : 1);
     if (!getenv("SGL_THREADS")) base_knob_flag("threads", threads, &e);
     Comm *c = comm_local_new(l->job, rank);
     if (!c) exit(refuse("no memory", NULL));
-    comm_job_set(c);
+    bind_rank_begin(c);
     return RUN_RANK;
-}
-
-/* ---- the end of ranks */
-
-/* What a rank wrote to stderr: up to so many bytes. */
-static size_t read_errors(const Launcher *l, int rank, char *out, size_t most)
-{
-    if (l->rank[rank].errors < 0) return 0;
-    ssize_t n = pread(l->rank[rank].errors, out, most, 0);
-    return n > 0 ? (size_t)n : 0;
-}
-
-/* Each line behind the number of the rank. */
-static void show_errors(const Launcher *l, int rank)
-{
-    char *text = malloc(TEXT_MAX + 1);
-    size_t n = text ? read_errors(l, rank, text, TEXT_MAX) : 0;
-    for (size_t at = 0; at < n;) {
-        size_t end = at;
-        while (end < n && text[end] != '\n') end++;
-        fprintf(stderr, "[rank %d] %.*s\n", rank, (int)(end - at), text + at);
-        at = end + 1;
-    }
-    free(text);
-}
-
-/* Why the job is over, for all ranks: who, how, where, and what it said. Where a rank has found
- * out before, that stands. */
-static void give_verdict(const Launcher *l, int rank, int wait_status)
-{
-    char text[JOB_VERDICT], said[LINE_MAX_BYTES + 1] = "", how[80];
-    const JobRank *r = &l->job->rank[rank];
-    size_t n = read_errors(l, rank, said, LINE_MAX_BYTES);
-    said[n] = 0;
-    said[strcspn(said, "\n")] = 0;
-    if (WIFSIGNALED(wait_status))
-        snprintf(how, sizeof how, "was killed by signal %d (%s)", WTERMSIG(wait_status),
-                 strsignal(WTERMSIG(wait_status)));
-    else snprintf(how, sizeof how, "failed with status %d", WEXITSTATUS(wait_status));
-    snprintf(text, sizeof text, "rank %d %s after %u exchanges%s%s%s%s", rank, how,
-             atomic_load(&r->exchanges), r->at[0] ? ", the last at " : "", r->at,
-             said[0] ? ": " : "", said);
-    bool first = !comm_job_stopped(l->job);
-    comm_job_stop(l->job, rank, text);
-    fprintf(stderr, "sgl run: %s\n", l->job->verdict);
-    if (first) show_errors(l, rank);
-}
-
-/* The first that failed decides for all; one that is done says so, as others may wait for it. */
-static void ended(Launcher *l, int rank, int wait_status)
-{
-    bool fine = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
-    l->rank[rank].pid = 0;
-    l->left--;
-    if (fine) {
-        atomic_store(&l->job->rank[rank].ended, 1);
-        return;
-    }
-    if (l->failed >= 0) return;
-    l->failed = rank;
-    l->status =
-        WIFSIGNALED(wait_status) ? SIGNAL_STATUS + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-    if (!asked_to_stop) give_verdict(l, rank, wait_status);
-}
-
-static void signal_all(const Launcher *l, int number)
-{
-    for (int r = 0; r < l->o.ranks; r++)
-        if (l->rank[r].pid) kill(l->rank[r].pid, number);
-}
-
-static void note_stop(int number) { asked_to_stop = number; }
-
-/* Waits for all ranks. After a failure, or a signal to stop, they have a little time. */
-static void wait_all(Launcher *l)
-{
-    const struct timespec look = {0, LOOK_NS};
-    double since = 0;
-    int told = 0;
-    while (l->left) {
-        int status;
-        pid_t pid = waitpid(-1, &status, WNOHANG);
-        for (int r = 0; r < l->o.ranks && pid > 0; r++)
-            if (l->rank[r].pid == pid) ended(l, r, status);
-        if (pid > 0) continue;
-        if (asked_to_stop && !told) {
-            told = asked_to_stop;
-            signal_all(l, told);
-        }
-        if ((told || l->failed >= 0) && since == 0) since = base_clock();
-        if (since != 0 && base_clock() - since > GRACE) signal_all(l, SIGKILL);
-        nanosleep(&look, NULL);
-    }
-    if (told) l->status = SIGNAL_STATUS + told;
 }
 
 /* ---- the launcher */
 
-/* Forks the ranks; RUN_RANK in each. */
+/* Forks the ranks; RUN_RANK in each, else the status of the job. */
 static int start(Launcher *l)
 {
+    pid_t self = getpid();
     for (int r = 0; r < l->o.ranks; r++) {
         l->rank[r].errors = r ? memfd_create("rank", MFD_CLOEXEC) : -1;
         pid_t pid = r && l->rank[r].errors < 0 ? -1 : fork();
-        if (pid == 0) return become(l, r);
+        if (pid == 0) return become(l, r, self);
         if (pid < 0) {
             fprintf(stderr, "sgl run: rank %d cannot start: %s\n", r, strerror(errno));
-            signal_all(l, SIGKILL);
-            l->status = EXIT_FAILURE;
-            l->failed = r;
-            break;
+            cli_launch_kill(l);
+            cli_launch_wait(l);
+            return EXIT_FAILURE;
         }
+        if (!l->group) l->group = pid;
+        setpgid(pid, l->group);
         l->rank[r].pid = pid;
         l->left++;
     }
-    wait_all(l);
-    return l->status;
+    return cli_launch_wait(l);
 }
 
-int cli_run(int *argc, char ***argv)
+/* One line where ranks have less than a processor each; false where their memory is not there. */
+static bool check_machine(Launcher *l)
 {
-    Launcher l = {.o = {.timeout = 30}, .failed = -1};
+    Limit have = base_limit_threads("");
+    int64_t left = base_limit_memory(""), need = (int64_t)l->o.ranks * NEED_BYTES;
+    l->processors = have.threads;
+    if (left >= 0 && left < need) {
+        fprintf(stderr,
+                "sgl run: %d ranks need %lld MiB of memory to exchange values, and %lld MiB are "
+                "left: use fewer ranks\n",
+                l->o.ranks, (long long)(need >> 20), (long long)(left >> 20));
+        return false;
+    }
+    if (have.threads < l->o.ranks && isatty(STDERR_FILENO))
+        fprintf(stderr, "sgl run: %d ranks share %d processor%s (%s), with one thread each\n",
+                l->o.ranks, have.threads, have.threads > 1 ? "s" : "", have.source);
+    return true;
+}
+
+/* One try of the job, with a page of its own. */
+static int attempt(const LaunchOptions *o)
+{
+    Launcher l = {.o = *o, .failed = -1};
     Err e = {0};
-    int code = read_options(*argv, &l.o);
-    if (code != EXIT_SUCCESS) return code;
-    l.job = comm_job_new(l.o.ranks, l.o.timeout, &e);
+    if (!check_machine(&l)) return EXIT_FAILURE;
+    l.job = comm_job_new(o->ranks, o->timeout, &e);
     if (!l.job) {
         fprintf(stderr, "sgl run: %s\n", e.text);
         return EXIT_FAILURE;
     }
-    signal(SIGTERM, note_stop);
-    signal(SIGINT, note_stop);
-    code = start(&l);
-    if (code == RUN_RANK) {
-        (*argv)[l.o.rest - 1] = (*argv)[0];
-        *argc -= l.o.rest - 1;
-        *argv += l.o.rest - 1;
+    int status = start(&l);
+    if (status == RUN_RANK) return status;
+    for (int r = 0; r < o->ranks; r++)
+        if (l.rank[r].errors >= 0) close(l.rank[r].errors);
+    status |= atomic_load(&l.job->signal) ? STOPPED : 0;
+    comm_job_free(l.job);
+    return status;
+}
+
+int cli_run(int *argc, char ***argv)
+{
+    LaunchOptions o = {.timeout = 30};
+    int code = read_options(*argv, &o);
+    if (code != EXIT_SUCCESS) return code;
+    cli_launch_hear();
+    for (int again = 0; again <= o.restarts; again++) {
+        code = attempt(&o);
+        if (code == RUN_RANK || code == EXIT_SUCCESS || code & STOPPED) break;
+        if (again < o.restarts)
+            fprintf(stderr, "sgl run: start %d of %d follows\n", again + 2, o.restarts + 1);
     }
-    return code;
+    if (code != RUN_RANK) return code & ~STOPPED;
+    if (o.check) {
+        static char *words[] = {NULL, "-e", "require 'sgl.dist.preflight'()", NULL};
+        words[0] = (*argv)[0];
+        *argc = 3;
+        *argv = words;
+        return RUN_RANK;
+    }
+    (*argv)[o.rest - 1] = (*argv)[0];
+    *argc -= o.rest - 1;
+    *argv += o.rest - 1;
+    return RUN_RANK;
 }

@@ -73,9 +73,7 @@ static int make_queue(Comm *c)
 
 static int ended(Comm *c, const CommWork *w)
 {
-    if (!w->err.code) return SGL_OK;
-    base_fail(c->cx, w->err.code, "%s", w->err.text);
-    if (w->err.hint[0]) base_err_hint(&c->cx->err, "%s", w->err.hint);
+    if (w->err.code && !c->cx->err.code) c->cx->err = w->err;
     return w->err.code;
 }
 
@@ -123,13 +121,17 @@ int comm_run(Comm *c, CommWork *w)
     return ended(c, w);
 }
 
-/* No axes: a channel of its own, in which the group is the job. */
-int comm_meet(Comm *c, const char *what, CommKind kind, int64_t n, const int64_t *in, int64_t *out)
+CommCall comm_call_all(const Comm *c, const char *what)
 {
     const Mesh line = {.n = 1, .size = {c->size}};
+    CommGroup all = comm_mesh_group(&line, comm_axes_add(0, 0), c->rank);
+    return (CommCall){all, 0, what, NULL};
+}
+
+int comm_meet(Comm *c, const char *what, CommKind kind, int64_t n, const int64_t *in, int64_t *out)
+{
     CommWork w = {.op = COMM_all_reduce, .kind = kind, .dtype = DT_i64, .count = n, .in = in};
-    w.call =
-        (CommCall){comm_mesh_group(&line, comm_axes_add(0, 0), c->rank), 0, what, "outside a step"};
+    w.call = comm_call_all(c, what);
     w.out = out;
     return comm_run(c, &w);
 }

@@ -25,7 +25,7 @@ typedef struct CommCall {
     CommGroup group;
     unsigned axes;             /* of the group, as bits: calls of other axes are other channels */
     const char *what;          /* for messages, equal on all ranks: "all_reduce f32[64, 10]" */
-    const char *where;         /* the user's position */
+    const char *where;         /* the user's position; NULL: Comm.where finds it */
 } CommCall;
 
 typedef enum CommKind { COMM_sum, COMM_prod, COMM_max, COMM_min, COMM_KINDS } CommKind;
@@ -80,6 +80,7 @@ struct Comm {
     Ctx *cx;                   /* gets the errors */
     int rank, size;
     uint64_t seed;             /* the same on all ranks, for what has no other */
+    void (*where)(char *out, size_t size); /* of the script now; NULL: it has none */
     struct Job *job;           /* what is known of all ranks (job.h) */
     void *self;                /* the transport's own */
     struct CommQueue *queue;   /* works that were started; NULL: none ever was */
@@ -100,6 +101,8 @@ int comm_run(Comm *c, CommWork *w);
 int comm_start(Comm *c, CommWork *w);
 int comm_wait(Comm *c, CommWork *w);
 
+/* A call of all ranks of the job outside of steps. No axes: a channel of its own. */
+CommCall comm_call_all(const Comm *c, const char *what);
 /* Combines numbers of all ranks of the job, which call it together, outside of steps. `what` says
  * what for. */
 int comm_meet(Comm *c, const char *what, CommKind kind, int64_t n, const int64_t *in, int64_t *out);

@@ -28,6 +28,7 @@ static Job *begin(Job *j, int ranks, double timeout)
     j->ranks = ranks;
     j->timeout = timeout;
     j->culprit = -1;
+    for (int r = 0; r < ranks; r++) j->rank[r].waits = -1;
     if (getrandom(&j->seed, sizeof j->seed, 0) < 0) j->seed = (uint64_t)getpid();
     return j;
 }
@@ -46,6 +47,8 @@ Job *comm_job_new(int ranks, double timeout, Err *e)
     base_err_set(e, SGL_ENOMEM, "no memory that %d ranks share (%zu MiB)", ranks, bytes >> 20);
     return NULL;
 }
+
+void comm_job_free(Job *j) { munmap(j, comm_job_bytes(j->ranks)); }
 
 Job *comm_job_alone(int ranks, double timeout)
 {

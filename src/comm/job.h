@@ -15,7 +15,8 @@
 enum {
     JOB_CHANNELS = 1 << MESH_AXES,
     JOB_TEXT = 192,
-    JOB_VERDICT = 1792,
+    JOB_REASON = 1400,
+    JOB_PICTURE = 1000,
     JOB_HALF = 1 << 20         /* bytes that a rank hands out at once; it has two such rooms */
 };
 
@@ -42,12 +43,13 @@ typedef struct JobRank {
     _Atomic uint32_t step;     /* how many calls of compiled steps it has begun */
     _Atomic uint32_t exchanges;
     _Atomic uint32_t doing;    /* JobDoing */
+    _Atomic int32_t waits;     /* for this rank's coming; -1: for none */
     _Atomic uint32_t handlers; /* of the script, for the end */
     _Atomic uint32_t asked, told; /* how often it was asked for its line, and said it */
     _Atomic double allowed;    /* until then (base_clock) others wait for it without complaint */
     char at[JOB_TEXT];         /* of the last exchange: the user's position */
     char what[JOB_TEXT];
-    char line[JOB_TEXT];       /* where the script was when it told */
+    char line[JOB_TEXT];       /* "busy at x.lua:3": the script when it told */
     JobLine line_of[JOB_CHANNELS];
 } JobRank;
 
@@ -59,21 +61,25 @@ typedef struct Job {
     _Atomic uint32_t stop_at;  /* the step before which they do; 0: not agreed yet */
     _Atomic uint32_t stopped;  /* 0: it runs; 1: somebody writes the verdict; 2: it is there */
     int culprit;               /* the rank that the verdict is about; -1: none alone */
-    char verdict[JOB_VERDICT];
+    char reason[JOB_REASON];   /* the verdict: who, where, why */
+    char picture[JOB_PICTURE]; /* … and what each rank is at: lines */
     JobRank rank[];
 } Job;
 
 /* NULL with *e set: the memory is not there. */
 Job *comm_job_new(int ranks, double timeout, Err *e);
+void comm_job_free(Job *j); /* of comm_job_new */
 /* Bytes of such a page, with room for exchanges. */
 size_t comm_job_bytes(int ranks);
 /* A page without room for exchanges, of this process alone; NULL: no memory. */
 Job *comm_job_alone(int ranks, double timeout);
 
-/* The job is over for all ranks, for this reason, unless it is already; wakes who waits. What each
- * rank is at goes behind the reason. */
+/* The job is over for all ranks, for this reason, unless it is already; wakes who waits. Lines of
+ * the reason behind the first begin the picture. The verdict is there when it returns. */
 void comm_job_stop(Job *j, int culprit, const char *reason);
 bool comm_job_stopped(const Job *j);
+/* The verdict as an error: SGL_EPEER, unless there is one. */
+int comm_job_error(const Job *j, Err *e);
 /* Rank r is late: what is known of it, as a sentence: alive and at which line, stopped, gone. */
 void comm_job_where(Job *j, int r, char *out, size_t size);
 /* Where rank r puts what it hands out on a channel: one of two rooms of JOB_HALF bytes. */

@@ -42,58 +42,53 @@ static JobLine *line_of(const Exchange *x, int member)
 
 /* ---- errors */
 
-static int stopped(const Exchange *x)
-{
-    return base_err_set(&x->w->err, SGL_EPEER, "%s", x->job->verdict);
-}
+static int stopped(const Exchange *x) { return comm_job_error(x->job, &x->w->err); }
 
 /* What this rank found ends the job, unless another found something before. */
 static int stop(const Exchange *x, int culprit, const char *verdict)
 {
     comm_job_stop(x->job, culprit, verdict);
-    while (!comm_job_stopped(x->job)) usleep(100);
     return stopped(x);
 }
 
 static int peer_ended(const Exchange *x, int member)
 {
-    char text[JOB_VERDICT];
+    char text[JOB_REASON];
     int r = x->g->rank[member];
     snprintf(
         text, sizeof text,
         "rank %d has ended its script, rank %d is at %s (%s): rank %d left at step %u, and all "
         "ranks must take the same steps",
-        r, x->c->rank, x->w->call.what, x->w->call.where, r, atomic_load(&x->job->rank[r].step));
+        r, x->c->rank, x->w->call.what, x->me->at, r, atomic_load(&x->job->rank[r].step));
     return stop(x, r, text);
 }
 
 /* Who is late is asked where it is, so an endless loop has a line. */
 static int peer_late(const Exchange *x, int member)
 {
-    char text[JOB_VERDICT], where[2 * JOB_TEXT];
+    char text[JOB_REASON], where[2 * JOB_TEXT];
     int r = x->g->rank[member];
     const JobRank *peer = &x->job->rank[r];
     comm_job_where(x->job, r, where, sizeof where);
     snprintf(
         text, sizeof text,
         "rank %d waited %g s for rank %d in exchange %u, %s (%s); rank %d was last in exchange "
-        "%u (%s); %s\n  long work of one rank belongs into sgl.dist.alone; --timeout says how "
+        "%u (%s); %s\nlong work of one rank belongs into sgl.dist.alone; --timeout says how "
         "long ranks wait",
-        x->c->rank, x->job->timeout, r, atomic_load(&x->me->exchanges), x->w->call.what,
-        x->w->call.where, r, atomic_load(&peer->exchanges),
-        peer->at[0] ? peer->at : "before the first", where);
+        x->c->rank, x->job->timeout, r, atomic_load(&x->me->exchanges), x->w->call.what, x->me->at,
+        r, atomic_load(&peer->exchanges), peer->at[0] ? peer->at : "before the first", where);
     return stop(x, r, text);
 }
 
-static int disagree(const Exchange *x, int member)
+static int disagree(const Exchange *x, int member, const char *theirs)
 {
-    char text[JOB_VERDICT];
+    char text[JOB_REASON];
     const JobRank *peer = &x->job->rank[x->g->rank[member]];
     snprintf(text, sizeof text,
              "the ranks take different steps: in exchange %u rank %d is at %s (%s), rank %d at %s "
              "(%s)",
-             atomic_load(&x->me->exchanges), x->c->rank, x->w->call.what, x->w->call.where,
-             x->g->rank[member], line_of(x, member)->what[x->own->turn % 2], peer->at);
+             atomic_load(&x->me->exchanges), x->c->rank, x->w->call.what, x->me->at,
+             x->g->rank[member], theirs, peer->at);
     return stop(x, -1, text);
 }
 
@@ -122,24 +117,40 @@ static double time_waited(double waited, double *last, const JobRank *peer)
     return waited + (since < most ? since : most);
 }
 
+/* Does the peer wait for this rank, in an exchange of other axes? Neither will come then. Seen
+ * twice in the same exchange, as a peer that goes on tells so later. */
+static bool is_crossed(const Exchange *x, const JobRank *peer, uint32_t *seen_in)
+{
+    uint32_t exchange = atomic_load(&peer->exchanges);
+    bool crossed = atomic_load(&peer->waits) == x->c->rank;
+    bool before = *seen_in == exchange;
+    *seen_in = crossed ? exchange : 0;
+    return crossed && before;
+}
+
 /* Until a member came to the meeting, the job stopped, or it is too late. */
 static int wait_for(const Exchange *x, int member, uint32_t meeting)
 {
     JobLine *l = line_of(x, member);
     const JobRank *peer = &x->job->rank[x->g->rank[member]];
+    uint32_t crossed_in = 0;
     for (int i = 0; i < SPINS; i++)
         if (came(l, meeting)) return SGL_OK;
     double last = base_clock(), waited = 0;
+    atomic_store(&x->me->waits, x->g->rank[member]);
     for (;;) {
         uint32_t seen = atomic_load(&l->met);
-        if (came(l, meeting)) return SGL_OK;
+        if (came(l, meeting)) break;
         if (comm_job_stopped(x->job)) return stopped(x);
         if (atomic_load(&peer->ended)) return peer_ended(x, member);
         waited = time_waited(waited, &last, peer);
         if (waited > x->job->timeout) return peer_late(x, member);
+        if (is_crossed(x, peer, &crossed_in)) return disagree(x, member, peer->what);
         if (x->c->cx->interrupted) return base_err_set(&x->w->err, SGL_EINTR, "interrupted");
         doze(l, seen);
     }
+    atomic_store(&x->me->waits, -1);
+    return SGL_OK;
 }
 
 /* All members come here before any goes on. The first time in a call they compare what they do. */
@@ -153,7 +164,7 @@ static int meet(Exchange *x)
         if (m != x->g->me) code = wait_for(x, m, meeting);
     for (int m = 0; m < x->g->n && code >= 0 && !x->agreed; m++)
         if (strcmp(line_of(x, m)->what[x->own->turn % 2], x->w->call.what) != 0)
-            code = disagree(x, m);
+            code = disagree(x, m, line_of(x, m)->what[x->own->turn % 2]);
     x->agreed = true;
     return code;
 }
@@ -164,9 +175,10 @@ static Exchange begin(Comm *c, CommWork *w)
     JobRank *me = &j->rank[c->rank];
     Exchange x = {j, c, w, &w->call.group, me, &me->line_of[w->call.axes], false};
     atomic_fetch_add(&me->exchanges, 1);
-    snprintf(me->at, sizeof me->at, "%s", w->call.where);
+    if (w->call.where || !c->where)
+        snprintf(me->at, sizeof me->at, "%s", w->call.where ? w->call.where : "?");
+    else c->where(me->at, sizeof me->at);
     snprintf(me->what, sizeof me->what, "%s", w->call.what);
-    atomic_store(&me->doing, JOB_EXCHANGE);
     snprintf(x.own->what[x.own->turn % 2], JOB_TEXT, "%s", w->call.what);
     return x;
 }
@@ -328,6 +340,7 @@ static int broadcast(Exchange *x)
 
 /* ---- the transport */
 
+/* A rank that waits says so; one that is alone must not. */
 static int local_run(Comm *c, CommWork *w)
 {
     static int (*const RUN[COMM_OPS])(Exchange *) = {
@@ -335,15 +348,22 @@ static int local_run(Comm *c, CommWork *w)
         [COMM_reduce_scatter] = reduce_scatter, [COMM_all_to_all] = all_to_all,
         [COMM_broadcast] = broadcast,
     };
+    JobRank *me = &c->job->rank[c->rank];
+    if (atomic_load(&me->doing) == JOB_ALONE)
+        return base_err_set(&w->err, SGL_ESTATE,
+                            "%s in sgl.dist.alone: rank 0 is alone there, and what ranks share "
+                            "needs all of them",
+                            w->call.what);
     Exchange x = begin(c, w);
+    uint32_t before = atomic_exchange(&me->doing, JOB_EXCHANGE);
     int code = RUN[w->op](&x);
-    if (code >= 0) atomic_store(&x.me->doing, JOB_SCRIPT);
+    atomic_store(&me->doing, before);
     return code;
 }
 
 static void local_stop(Comm *c, const char *why)
 {
-    char text[JOB_VERDICT];
+    char text[JOB_REASON];
     snprintf(text, sizeof text, "rank %d: %s", c->rank, why);
     comm_job_stop(c->self, c->rank, text);
 }

@@ -59,7 +59,7 @@ static int gather_dim(Comm *c, const CommSpread *s, Dtype dtype, int64_t *dims, 
     CommParts *p = &w.parts;
     w.out = out;
     w.call = (CommCall){comm_mesh_group(&s->mesh, s->axes[d], c->rank), comm_axes_set(s->axes[d]),
-                        what, "outside a step"};
+                        what, NULL};
     *p = (CommParts){.outer = 1, .inner = (int64_t)DTYPES[dtype].bytes};
     for (int e = 0; e < s->rank; e++) *(e < d ? &p->outer : &p->inner) *= e == d ? 1 : dims[e];
     for (int m = 0; m < w.call.group.n; m++) {

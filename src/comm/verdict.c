@@ -14,7 +14,11 @@
 #include <unistd.h>
 #include "comm/job.h"
 
-enum { ANSWER_LOOKS = 40, LOOK_US = 10 * 1000 }; /* how long an answer may take */
+enum {
+    ANSWER_LOOKS = 40,
+    LOOK_US = 10 * 1000, /* how long an answer may take */
+    WRITE_LOOKS = 10000  /* how long whoever writes the verdict may take: it may be killed there */
+};
 
 bool comm_job_stopped(const Job *j) { return atomic_load(&j->stopped) == 2; }
 
@@ -54,9 +58,7 @@ void comm_job_where(Job *j, int r, char *out, size_t size)
     out[0] = 0;
     if (!state || state == 'Z') snprintf(out, size, "it is gone");
     else if (state == 'T' || state == 't') snprintf(out, size, "it is stopped by a signal");
-    else if (pid && ask(peer))
-        snprintf(out, size, "it is alive, %s %s", state == 'R' ? "busy at" : "blocked at",
-                 peer->line);
+    else if (pid && ask(peer)) snprintf(out, size, "it is alive, %s", peer->line);
     else snprintf(out, size, "it is alive and does not say where");
 }
 
@@ -101,7 +103,8 @@ static void append_picture(const Job *j, char *out, size_t size)
         int count = list_same(j, r, what, seen, ranks, sizeof ranks);
         size_t used = strlen(out);
         if (used + strlen(what) + strlen(ranks) + 16 >= size) return;
-        snprintf(out + used, size - used, "\n  rank%s %s: %s", count > 1 ? "s" : "", ranks, what);
+        snprintf(out + used, size - used, "%srank%s %s: %s", used ? "\n" : "", count > 1 ? "s" : "",
+                 ranks, what);
     }
 }
 
@@ -110,13 +113,27 @@ static void append_picture(const Job *j, char *out, size_t size)
 void comm_job_stop(Job *j, int culprit, const char *reason)
 {
     uint32_t running = 0;
-    if (!atomic_compare_exchange_strong(&j->stopped, &running, 1)) return;
+    if (!atomic_compare_exchange_strong(&j->stopped, &running, 1)) {
+        for (int i = 0; i < WRITE_LOOKS && !comm_job_stopped(j); i++) usleep(100);
+        return;
+    }
     j->culprit = culprit;
-    snprintf(j->verdict, sizeof j->verdict, "%s", reason);
-    append_picture(j, j->verdict, sizeof j->verdict);
+    size_t line = strcspn(reason, "\n");
+    snprintf(j->reason, sizeof j->reason, "%.*s", (int)line, reason);
+    snprintf(j->picture, sizeof j->picture, "%s", reason + line + (reason[line] == '\n'));
+    append_picture(j, j->picture, sizeof j->picture);
     atomic_store(&j->stopped, 2);
     for (int r = 0; r < j->ranks; r++)
         for (int c = 0; c < JOB_CHANNELS; c++)
             syscall(SYS_futex, (void *)&j->rank[r].line_of[c].met, FUTEX_WAKE, INT_MAX, NULL, NULL,
                     0);
+}
+
+int comm_job_error(const Job *j, Err *e)
+{
+    if (e->code) return e->code;
+    *e = (Err){.code = SGL_EPEER};
+    snprintf(e->text, sizeof e->text, "%s", j->reason);
+    snprintf(e->hint, sizeof e->hint, "%s", j->picture);
+    return e->code;
 }

@@ -89,12 +89,32 @@ static int fill_reduce(Exchange *x)
     return SGL_OK;
 }
 
+/* Equal parts of the first dim, to and from each. */
+static int fill_exchange(Exchange *x)
+{
+    int members = x->k.group.n;
+    x->w.op = COMM_all_to_all;
+    x->w.count = ir_count(x->k.n) / members * (int64_t)DTYPES[x->k.n->dtype].bytes;
+    x->w.parts = (CommParts){.outer = 1, .inner = 1};
+    for (int m = 0; m < members; m++) x->w.parts.length[m] = x->w.count;
+    x->w.from = x->w.parts;
+    return SGL_OK;
+}
+
+static int fill_copy(Exchange *x)
+{
+    x->w.op = COMM_broadcast;
+    x->w.count = ir_count(x->k.n);
+    x->w.root = (int)x->k.n->attr[0];
+    return SGL_OK;
+}
+
 int exec_collective_run(const Node *n, const void *in, void *out)
 {
     static int (*const FILL[])(Exchange *) = {
-        [OP_all_reduce] = fill_reduce,
-        [OP_all_gather] = fill_gather,
-        [OP_reduce_scatter] = fill_scatter,
+        [OP_all_reduce] = fill_reduce,      [OP_all_gather] = fill_gather,
+        [OP_reduce_scatter] = fill_scatter, [OP_all_to_all] = fill_exchange,
+        [OP_copy_from] = fill_copy,
     };
     Exchange x = {.w.in = in, .w.out = out, .w.dtype = (Dtype)n->dtype};
     int code = read_node(&x, n);

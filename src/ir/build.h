@@ -63,5 +63,7 @@ Node *ir_pow_grad_x(Node *dy, Node *x, Node *y);       /* the two halves of pow'
 Node *ir_chosen_grad(Node *dy, Node *x, Node *y, Node *other);
 /* part / (x² + y²), and 0 at the origin. */
 Node *ir_atan2_grad(Node *part, Node *x, Node *y);
+/* The last collective of the graph, which another waits for; NULL: there is none. */
+Node *ir_comm_last(const Graph *g);
 Node *ir_pow_grad_y(Node *dy, Node *x, Node *out);
 #endif

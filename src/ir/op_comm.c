@@ -1,11 +1,13 @@
-/* op_comm.c: all_reduce, all_gather, reduce_scatter: what ranks do together.
+/* op_comm.c: all_reduce, all_gather, reduce_scatter, all_to_all, copy_from: what ranks do together.
  *
  * Holds: the shape of a result follows from the attributes; that they fit the ranks at hand is
  *        seen when the node runs. The reference knows a mesh of one rank only, on which they give
- *        their input.
+ *        their input. Gradients are those of the sum of all ranks' losses; a collective among them
+ *        waits for the one before, so that all ranks keep one order.
  */
 #include <string.h>
 #include "ir/attr.h"
+#include "ir/build.h"
 #include "ir/check.h"
 #include "ir/ref.h"
 #include "ir/rules.h"
@@ -75,27 +77,122 @@ int ir_shape_reduce_scatter(Ctx *cx, Op op, int nin, Node *const *in, const int6
     return rc ? rc : shape_cut(&c, attr + 1, out);
 }
 
-static int64_t ranks_of(const Node *n)
+/* The ranks of the axes that the attributes from `at` on name; of the whole mesh: no axes. */
+static int64_t count_ranks(const int64_t *at, bool all)
 {
-    int at = ir_attr_place(n, "mesh");
+    AttrList mesh = ir_take_list(&at), axes = ir_take_list(&at);
     int64_t ranks = 1;
-    for (int64_t i = 0; i < n->attr[at]; i++) ranks *= n->attr[at + 1 + i];
+    for (int i = 0; i < mesh.n && all; i++) ranks *= mesh.at[i];
+    for (int i = 0; i < axes.n && !all; i++) ranks *= mesh.at[axes.at[i] - 1];
     return ranks;
 }
 
-/* Collectives are put into graphs that have their gradients already. */
-static int grad_alone(Node *n, Node *dy, Node **dx)
+static int64_t ranks_of(const Node *n)
 {
-    if (ranks_of(n) != 1)
-        return base_fail(n->graph->cx, SGL_EGRAD, "%s: the gradient between ranks is not defined",
-                         ir_op(n)->name);
-    dx[0] = dy;
-    return 0;
+    return count_ranks(n->attr + ir_attr_place(n, "mesh"), true);
 }
 
-int ir_grad_all_reduce(Node *n, Node *dy, Node **dx) { return grad_alone(n, dy, dx); }
-int ir_grad_all_gather(Node *n, Node *dy, Node **dx) { return grad_alone(n, dy, dx); }
-int ir_grad_reduce_scatter(Node *n, Node *dy, Node **dx) { return grad_alone(n, dy, dx); }
+int ir_shape_all_to_all(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
+{
+    const Check c = {cx, op, nin, in};
+    const Node *x = in[0];
+    int rc = check_mesh(&c, attr);
+    if (rc) return rc;
+    int64_t ranks = count_ranks(attr, false);
+    if (x->rank == 0 || (ir_dim_is_const(x->dims[0]) && x->dims[0] % ranks))
+        return ir_check_fail(&c, SGL_ESHAPE, "the first dim has no equal parts", NULL,
+                             "for %lld ranks", (long long)ranks);
+    return ir_check_result(&c, (Dtype)x->dtype, x->rank, x->dims, out);
+}
+
+int ir_shape_copy_from(Ctx *cx, Op op, int nin, Node *const *in, const int64_t *attr, Shape *out)
+{
+    const Check c = {cx, op, nin, in};
+    int rc = check_mesh(&c, attr + 1);
+    if (rc) return rc;
+    if (attr[0] < 0 || attr[0] >= count_ranks(attr + 1, false))
+        return ir_check_fail(&c, SGL_EARG, "the group has no such rank", NULL, "%lld",
+                             (long long)attr[0]);
+    return ir_check_result(&c, (Dtype)in[0]->dtype, in[0]->rank, in[0]->dims, out);
+}
+
+Node *ir_comm_last(const Graph *g)
+{
+    for (int id = g->nodes.n - 1; id >= 0; id--)
+        if (ir_op(g->nodes.at[id])->family == FAM_comm) return g->nodes.at[id];
+    return NULL;
+}
+
+/* A collective on dy, behind the last one of the graph. */
+static Node *behind_last(Op op, Node *dy, const AttrBuf *b)
+{
+    Node *in[] = {dy, ir_comm_last(dy->graph)};
+    return ir_attr_node(dy->graph, op, in[1] ? 2 : 1, in, b);
+}
+
+/* The words of n from `at` on, behind those that the buffer has. */
+static void put_rest(const Node *n, int at, AttrBuf *b)
+{
+    for (; at < n->nattr; at++) ir_attr_put(b, n->attr[at]);
+}
+
+static int is_sum(const Node *n)
+{
+    int at = ir_attr_place(n, "kind");
+    if (at < 0 || ranks_of(n) == 1 || strcmp(ir_attr_text(n->attr[at]), "sum") == 0) return 0;
+    return base_fail(n->graph->cx, SGL_EGRAD, "%s: no gradient flows through '%s', only sums",
+                     ir_op(n)->name, ir_attr_text(n->attr[at]));
+}
+
+/* The words of n, with the length of dy's counterpart where n names that of its result. */
+static void put_cut(const Node *n, AttrBuf *b)
+{
+    int at = ir_attr_place(n, "dim");
+    ir_attr_put(b, n->attr[at]);
+    ir_attr_put(b, n->in[0]->dims[n->attr[at]]);
+    put_rest(n, at + 2, b);
+}
+
+static int grad_sum(Node *n, Node *dy, Node **dx)
+{
+    AttrBuf b = {0};
+    int rc = is_sum(n);
+    if (rc) return rc;
+    ir_attr_put(&b, ir_attr_text_word(n->graph->cx, "sum"));
+    put_rest(n, ir_attr_place(n, "mesh"), &b);
+    dx[0] = ranks_of(n) == 1 ? dy : behind_last(OP_all_reduce, dy, &b);
+    return dx[0] ? 0 : n->graph->cx->err.code;
+}
+
+int ir_grad_all_reduce(Node *n, Node *dy, Node **dx) { return grad_sum(n, dy, dx); }
+int ir_grad_copy_from(Node *n, Node *dy, Node **dx) { return grad_sum(n, dy, dx); }
+
+int ir_grad_all_gather(Node *n, Node *dy, Node **dx)
+{
+    AttrBuf b = {0};
+    ir_attr_put(&b, ir_attr_text_word(n->graph->cx, "sum"));
+    put_cut(n, &b);
+    dx[0] = ranks_of(n) == 1 ? dy : behind_last(OP_reduce_scatter, dy, &b);
+    return dx[0] ? 0 : n->graph->cx->err.code;
+}
+
+int ir_grad_reduce_scatter(Node *n, Node *dy, Node **dx)
+{
+    AttrBuf b = {0};
+    int rc = is_sum(n);
+    if (rc) return rc;
+    put_cut(n, &b);
+    dx[0] = ranks_of(n) == 1 ? dy : behind_last(OP_all_gather, dy, &b);
+    return dx[0] ? 0 : n->graph->cx->err.code;
+}
+
+int ir_grad_all_to_all(Node *n, Node *dy, Node **dx)
+{
+    AttrBuf b = {0};
+    put_rest(n, 0, &b);
+    dx[0] = ranks_of(n) == 1 ? dy : behind_last(OP_all_to_all, dy, &b);
+    return dx[0] ? 0 : n->graph->cx->err.code;
+}
 
 /* The input, on a mesh of one rank: it has all that the result has. */
 static int eval_alone(const Node *n, const RefArray *const *in, RefArray *out)
@@ -119,6 +216,16 @@ int ir_eval_all_gather(const Node *n, const RefArray *const *in, RefArray *out)
 }
 
 int ir_eval_reduce_scatter(const Node *n, const RefArray *const *in, RefArray *out)
+{
+    return eval_alone(n, in, out);
+}
+
+int ir_eval_all_to_all(const Node *n, const RefArray *const *in, RefArray *out)
+{
+    return eval_alone(n, in, out);
+}
+
+int ir_eval_copy_from(const Node *n, const RefArray *const *in, RefArray *out)
 {
     return eval_alone(n, in, out);
 }

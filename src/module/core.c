@@ -1,6 +1,7 @@
 /* core.c: the module sgl.core: the functions of all rooms in one table. Only the Lua files of the
  * library use it.
  */
+#include "bind/rank.h"
 #include "capture/capture.h"
 #include "comm/comm.h"
 #include "module/module.h"
@@ -12,7 +13,7 @@
 int module_open_core(lua_State *L)
 {
     static const luaL_Reg *const LISTS[] = {MODULE_INFO,  MODULE_TABLES, MODULE_IO,  MODULE_CSV,
-                                            MODULE_KNOBS, MODULE_BUNDLE, MODULE_DIST};
+                                            MODULE_KNOBS, MODULE_BUNDLE, MODULE_DIST, BIND_RANK};
     luaL_checkversion(L);
     lua_settop(L, 0);
     /* The module survives a cleared package.loaded: classes are made once for each Lua state. */

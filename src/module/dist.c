@@ -48,9 +48,51 @@ static int place(lua_State *L)
     return ir_side_set(t->node->graph, SIDE_asked, t->node, 1, &word) < 0 ? bind_throw(L, h) : 0;
 }
 
+/* core.mesh() -> list of { name, ranks }: the axes of the plan, in order */
+static int mesh(lua_State *L)
+{
+    Host *h = bind_of(L);
+    const Comm *c = comm_of(h->cx);
+    ShardPlan p = {0};
+    base_err_clear(&h->cx->err);
+    if (shard_plan_read(h->cx, h->cx->knobs.text[KNOB_plan], c && c->size > 1 ? c->size : 0,
+                        h->cx->knobs.from[KNOB_plan] == KNOB_FROM_PROGRAM, &p) < 0)
+        return bind_throw(L, h);
+    lua_createtable(L, p.mesh.n, 0);
+    for (int a = 0; a < p.mesh.n; a++) {
+        lua_createtable(L, 2, 0);
+        lua_pushstring(L, p.mesh.name[a]);
+        lua_rawseti(L, -2, 1);
+        lua_pushinteger(L, c && c->size > 1 ? p.mesh.size[a] : 1);
+        lua_rawseti(L, -2, 2);
+        lua_rawseti(L, -2, a + 1);
+    }
+    return 1;
+}
+
+/* core.tell_all(text, from?) -> the text that rank 0, or `from`, gave; all call it together. */
+static int tell_all(lua_State *L)
+{
+    Host *h = bind_of(L);
+    Comm *c = comm_of(h->cx);
+    size_t n;
+    const char *mine = luaL_checklstring(L, 1, &n);
+    int from = (int)luaL_optinteger(L, 2, 0);
+    int64_t own = c && c->rank == from ? (int64_t)n : 0, all = own;
+    lua_settop(L, 1);
+    if (!c || c->size == 1 || from < 0 || from >= c->size) return 1;
+    base_err_clear(&h->cx->err);
+    if (comm_meet(c, "sgl.dist.alone", COMM_max, 1, &own, &all) < 0) return bind_throw(L, h);
+    char *text = bind_scratch(L, (size_t)all + 1, 1);
+    CommWork w = {.op = COMM_broadcast, .dtype = DT_u8, .count = all, .in = mine, .root = from};
+    w.call = comm_call_all(c, "the result of sgl.dist.alone");
+    w.out = text;
+    if (comm_run(c, &w) < 0) return bind_throw(L, h);
+    lua_pushlstring(L, text, (size_t)all);
+    return 1;
+}
+
 const luaL_Reg MODULE_DIST[] = {
-    {"place", place},
-    {"job", job},
-    {"together", together},
-    {NULL, NULL},
+    {"place", place},       {"job", job},           {"mesh", mesh},
+    {"together", together}, {"tell_all", tell_all}, {NULL, NULL},
 };

@@ -136,10 +136,24 @@ static void scatter(const Together *t, const Collective *k, RefArray *out)
         out->at[i] = combine(t, k, 0, k->group.n, i / row * all + before + i % row);
 }
 
+/* Part `me` of what each member has. */
+static void exchange(const Together *t, const Collective *k, RefArray *out)
+{
+    int64_t part = out->count / k->group.n;
+    for (int m = 0; m < k->group.n; m++)
+        memcpy(out->at + m * part, t->rank[k->group.rank[m]].at->at + k->group.me * part,
+               (size_t)part * sizeof *out->at);
+}
+
+static void copy(const Together *t, const Collective *k, RefArray *out)
+{
+    const RefArray *from = t->rank[k->group.rank[k->n->attr[0]]].at;
+    memcpy(out->at, from->at, (size_t)out->count * sizeof *out->at);
+}
+
 static void (*const RUN[OP_COUNT])(const Together *, const Collective *, RefArray *) = {
-    [OP_all_reduce] = reduce,
-    [OP_all_gather] = gather,
-    [OP_reduce_scatter] = scatter,
+    [OP_all_reduce] = reduce,   [OP_all_gather] = gather, [OP_reduce_scatter] = scatter,
+    [OP_all_to_all] = exchange, [OP_copy_from] = copy,
 };
 
 /* Are two ranks of a group at the same collective? Their parts of its dim may differ. */

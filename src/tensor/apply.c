@@ -132,13 +132,15 @@ static int apply(lua_State *L)
         lua_replace(L, 3);
     }
     luaL_checktype(L, 3, LUA_TTABLE);
-    Node **in = bind_scratch(L, n, sizeof *in);
+    Node **in = bind_scratch(L, n + 1, sizeof *in);
     Tensor *out = tensor_new(L, h);
     Shape x = tensor_shape(tensor_check(L, h, 4, OPS[op].name));
     AttrBuf attrs;
     tensor_attrs_read(L, op, 3, &x, &attrs);
     Trace *tr = tensor_trace(L, h);
     for (int i = 0; i < n; i++) in[i] = tensor_node(L, h, 4 + i, OPS[op].name);
+    if (OPS[op].family == FAM_comm && n == 1 && tensor_recording(h))
+        n += (in[1] = ir_comm_last(tr->graph)) != NULL; /* all ranks keep one order */
     Node *made = build(tr->graph, op, n, in, &attrs);
     if (!made) return bind_throw(L, h);
     tensor_bind(out, tr, made);

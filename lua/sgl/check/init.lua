@@ -15,6 +15,11 @@ local check = {}
 
 local function remove(folder) os.execute(("rm -rf '%s'"):format(folder)) end
 
+local function new_folder()
+  local pipe <close> = io.popen "mktemp -d"
+  return pipe:read "l" or error("check: there is no room for a folder of temporary files", 0)
+end
+
 -- Looks at a finished stage; returns its lines and whether all hold.
 local function look(c)
   local out, fine = {}, true
@@ -49,8 +54,7 @@ function check.run(c)
   for _, spec in ipairs(c.stages) do stage.parse(spec) end
   local file <close>, message = io.open(c.script)
   if not file then core.raise("SGL_EFILE", "check: " .. message) end
-  c.folder = os.tmpname()
-  os.remove(c.folder)
+  c.folder = new_folder()
   c.at = c.steps // 2
   local out = { script = c.script, steps = c.steps, exact = c.exact, stages = {}, ok = true }
   local cleaned <close> = setmetatable({}, { __close = function() remove(c.folder) end })
@@ -68,9 +72,9 @@ function check.run(c)
 end
 
 api.fn(api.root, "rollout", {
-  doc = "Runs a script in stages, from one rank to many, each in processes of its own, and compares "
-    .. "graphs, data, state, losses, exported files and checkpoints. `sgl check` is the same. See "
-    .. "rollout.md.",
+  doc = "Runs a script in stages, from one rank to many, each in processes of its own, and "
+    .. "compares graphs, data, state, losses, exported files and checkpoints. `sgl check` is the "
+    .. "same. See rollout.md.",
   opts = { { "script", "string", nil, "the path of the script" },
            { "arguments", "table", nil, "texts that it gets" },
            { "stages", "table", nil, "default { 'single', 'ddp:2', 'fsdp:2' }" },
@@ -95,7 +99,8 @@ end)
 local USAGE = [[
 usage: sgl check SCRIPT [options] [-- ARGUMENTS]
   --ranks 2           ranks of the stages ddp and fsdp (default 2)
-  --stages a,b        the stages instead: single, ddp:N, fsdp:N; meshes with ; between: "ddp:2;data=2,model=2"
+  --stages a,b        the stages instead: single, ddp:N, fsdp:N; with ; between also meshes:
+                      "single;data=2,model=2"
   --steps 20          training steps of each stage
   --exact 8           blocks of exact mode; 0 compares within rounding
   --timeout 30        seconds that a rank waits for the others

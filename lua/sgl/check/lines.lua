@@ -138,7 +138,8 @@ local function curve(c, record, from, to)
     local x, y = a.loss, b.loss
     local same = x == y or (x ~= x and y ~= y)
     if not same then
-      local difference = x and y and math.abs(x - y) / math.max(math.abs(x), math.abs(y)) or math.huge
+      local difference = x and y and math.abs(x - y) / math.max(math.abs(x), math.abs(y))
+        or math.huge
       if c.exact or difference ~= difference then return difference, n end
       if difference > worst then worst, at = difference, n end
     end

@@ -3,9 +3,9 @@
 -- In:    a script; how many training steps; for a stage that resumes, what another one noted.
 -- Out:   a record (pack.lua) of each rank: its steps, their arguments, results and state as
 --        checksums, graphs, what was exported; tensors beside it in files.
--- Holds: a training step is a call of a compiled function that changes state. The script runs as it
---        is and ends behind the last step; when it resumes, steps before the checkpoint are not run:
---        it gets the results that they had. All ranks do the same, since reading is a meeting.
+-- Holds: a training step is a call of a compiled function that changes state. The script runs as
+--        it is and ends behind the last step; when it resumes, steps before the checkpoint are not
+--        run: it gets the results that they had. All ranks do the same, since reading is a meeting.
 local api = require "sgl.api"
 local compile = require "sgl.compile"
 local core = require "sgl.core"

@@ -1,5 +1,5 @@
--- check/report.lua: what `sgl check` found, as a table for a terminal, JSON, JUnit XML, and one page
--- of HTML.
+-- check/report.lua: what `sgl check` found, as a table for a terminal, JSON, JUnit XML, and one
+-- page of HTML.
 --
 -- In:    stages with their lines and records (init.lua).
 -- Out:   a Report. The schema of the JSON is in docs/rollout.md.
@@ -53,7 +53,7 @@ api.method(Report, "verdict", {
 }, function(self)
   local all, failed = counts(self)
   if self.ok then return ("verdict: ready (%d lines hold)"):format(all) end
-  local skipped = self.skipped and self.skipped > 0 and (", %d stage%s not run"):format(self.skipped,
+  local skipped = (self.skipped or 0) > 0 and (", %d stage%s not run"):format(self.skipped,
     self.skipped == 1 and "" or "s") or ""
   return ("verdict: not ready (%d of %d lines fail%s%s)"):format(failed, all,
     failed == 1 and "s" or "", skipped)
@@ -186,7 +186,8 @@ local function curves(stages)
     local points = {}
     for n, v in ipairs(losses_of(s)) do
       if v == v and math.abs(v) < math.huge then
-        points[#points + 1] = ("%.1f,%.1f"):format(EDGE + (n - 1) / (longest - 1) * (WIDTH - 2 * EDGE),
+        points[#points + 1] = ("%.1f,%.1f"):format(
+          EDGE + (n - 1) / (longest - 1) * (WIDTH - 2 * EDGE),
           HEIGHT - EDGE - (v - low) / span * (HEIGHT - 2 * EDGE))
       end
     end
@@ -196,10 +197,10 @@ local function curves(stages)
     out[#out + 1] = ('<text x="%d" y="%d" fill="%s">%s</text>'):format(EDGE + 110 * (i - 1), 20,
       COLOURS[(i - 1) % #COLOURS + 1], xml(s.title))
   end
-  out[#out + 1] = ('<text x="2" y="%d">%.4g</text><text x="2" y="%d">%.4g</text>'):format(EDGE, high,
-    HEIGHT - EDGE, low)
-  out[#out + 1] = ('<text x="%d" y="%d">step %d</text></svg>'):format(WIDTH - EDGE - 30, HEIGHT - 12,
-    longest)
+  out[#out + 1] = ('<text x="2" y="%d">%.4g</text><text x="2" y="%d">%.4g</text>'):format(EDGE,
+    high, HEIGHT - EDGE, low)
+  out[#out + 1] = ('<text x="%d" y="%d">step %d</text></svg>'):format(WIDTH - EDGE - 30,
+    HEIGHT - 12, longest)
   return table.concat(out, "\n")
 end
 
@@ -249,11 +250,12 @@ api.method(Report, "html", {
   returns = "string",
 }, function(self)
   local rows = {}
-  for i, s in ipairs(self.stages) do
+  for _, s in ipairs(self.stages) do
     for k, line in ipairs(s.lines) do
-      rows[#rows + 1] = ('<tr%s><td>%s</td><td>%s</td><td class="%s">%s</td><td>%s</td></tr>'):format(
-        k == 1 and ' class="stage"' or "", k == 1 and ("%d&nbsp;%s"):format(i, xml(s.title)) or "",
-        line.name, line.ok and "ok" or "fail", line.ok and "ok" or "FAIL", xml(line.text))
+      local class, title = k == 1 and ' class="stage"' or "", k == 1 and xml(s.title) or ""
+      rows[#rows + 1] = ('<tr%s><td>%s</td><td>%s</td><td class="%s">%s</td><td>%s</td></tr>')
+        :format(class, title, line.name, line.ok and "ok" or "fail", line.ok and "ok" or "FAIL",
+          xml(line.text))
     end
   end
   local title = xml(self.script) .. ": " .. xml(self:verdict())

@@ -1,10 +1,10 @@
 -- check/stage.lua: a stage of `sgl check`: the script run in processes of its own.
 --
--- In:    what is checked (see init.lua), the stage's spec: "single", "ddp:2", "fsdp:4", or a mesh such
---        as "data=2,model=2".
+-- In:    what is checked (see init.lua), the stage's spec: "single", "ddp:2", "fsdp:4", or a mesh
+--        such as "data=2,model=2".
 -- Out:   { spec, ranks, plan, records, status, output, folder }: what each rank noted (record.lua).
--- Holds: all stages get the same script, arguments, seeds and number of steps. A stage that does not
---        end by itself is ended by its time limit.
+-- Holds: all stages get the same script, arguments, seeds and number of steps. A stage that does
+--        not end by itself is ended by its time limit.
 local core = require "sgl.core"
 local pack = require "sgl.check.pack"
 
@@ -43,7 +43,9 @@ end
 
 local function command_of(c, s, main, options)
   local words = { quoted(program()) }
-  local function add(...) for _, w in ipairs { ... } do words[#words + 1] = quoted(tostring(w)) end end
+  local function add(...)
+    for _, w in ipairs { ... } do words[#words + 1] = quoted(tostring(w)) end
+  end
   if s.plan then add("run", "-n", s.ranks, "--timeout", c.timeout, "--plan", s.plan) end
   if c.exact > 0 then add("--exact", c.exact) end
   add(main, options, c.script)

@@ -13,11 +13,13 @@ local dist = api.module("dist", "The ranks of a job: dist.rank, from 0, dist.siz
 dist.rank, dist.size = core.job()
 dist.local_rank = dist.rank
 
+require "sgl.dist.ends"(dist)
+
 api.fn(dist, "exact", {
   doc = "Exact mode: sums that ranks share are cut into `shards` blocks with a fixed order, so "
-    .. "that steps have the same bits on 1, 2, 4 … `shards` ranks. --exact 8 on the command line "
+    .. "that steps have the same bits on 1 to `shards` ranks. --exact 8 on the command line "
     .. "is the same.",
-  opts = { { "shards", "integer", 8, "blocks, a power of 2; 0 turns it off", within = { 0, 256 } },
+  opts = { { "shards", "integer", 8, "blocks; 0 turns it off", within = { 0, 256 } },
            { "over", "string", "data", "data: sums over samples, norms; all: all float sums" } },
   returns = "nothing",
   errors = "an unknown `over`",
@@ -80,5 +82,6 @@ api.fn(dist, "tensor_parallel", {
 end)
 
 require "sgl.dist.place"(dist)
+require "sgl.dist.collective"(dist)
 
 return dist

@@ -153,7 +153,7 @@ local function stages_of(c)
   return list
 end
 
---- `sgl check`: prints the table while it grows, writes the reports; returns whether all lines hold.
+--- `sgl check`: prints the table while it grows, writes the reports; returns whether all holds.
 function check.main(...)
   local c = options { ... }
   c.stages = stages_of(c)

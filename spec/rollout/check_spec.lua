@@ -5,7 +5,7 @@ local engine = require "spec.engine"
 local support = require "spec.support"
 local sgl = require "sgl"
 
-local BASE = support.root .. "/spec/rollout/base.lua"
+local BASE = support.root .. "spec/rollout/base.lua"
 
 local function rollout(fault, options)
   local o = { script = BASE, arguments = { fault }, steps = 6, timeout = 120 }

@@ -1918,6 +1918,50 @@ function sgl.Imported:load_state_dict(dict, o) end
 ---@return table # list
 function sgl.Imported:parameters() end
 
+---What sgl.rollout returns. Fields: ok, script, steps, exact, stages ({ spec, ok, lines = { { name, ok, text } } }), skipped: stages that did not run. It prints as a table.
+---@class sgl.Rollout
+sgl.Rollout = {}
+
+---The last line of the table.
+---@return string # string
+function sgl.Rollout:verdict() end
+
+---The first line that does not hold, in words; nil if all do.
+---@return string # string or nil
+function sgl.Rollout:first_failure() end
+
+---The report as JSON.
+---@return string # string
+function sgl.Rollout:json() end
+
+---The report as JUnit XML, a test case for each line.
+---@return string # string
+function sgl.Rollout:junit() end
+
+---The report as one page with the table, loss curves, memory and the time of the steps.
+---@return string # string
+function sgl.Rollout:html() end
+
+---Writes NAME.html, NAME.json and NAME.xml.
+---@param name string path without an ending
+---@return any # the three paths
+function sgl.Rollout:write(name) end
+
+---@class sgl.rollout.Options
+---@field script? string the path of the script
+---@field arguments? table texts that it gets
+---@field stages? table default { 'single', 'ddp:2', 'fsdp:2' }
+---@field steps? integer training steps of each stage (default 20)
+---@field exact? integer blocks of exact mode; 0: compare within rounding (default 8)
+---@field timeout? number seconds that a rank waits for the others (default 30)
+---@field limit? integer seconds that a stage may take (default 600)
+---@field keep_going? boolean go on behind a stage that fails (default false)
+
+---Runs a script in stages, from one rank to many, each in processes of its own, and compares graphs, data, state, losses, exported files and checkpoints. `sgl check` is the same. See rollout.md.
+---@param o? sgl.rollout.Options
+---@return any # Report: ok, lines, first_failure(), json(), junit(), html()
+function sgl.rollout(o) end
+
 
 ---The value of a tensor of one element.
 ---@return number|boolean # number or boolean

@@ -260,7 +260,7 @@ static bool run_script(lua_State *L, char **argv, int script)
 }
 
 /* The words that lua/sgl/cli.lua knows; a script of such a name is run as ./name. */
-static const char *const COMMANDS[] = {"?", "breaks", "inspect", "doctor", "plan"};
+static const char *const COMMANDS[] = {"?", "breaks", "check", "inspect", "doctor", "plan"};
 
 static bool is_command(const char *word)
 {
@@ -280,7 +280,9 @@ static bool run_command(lua_State *L, char **argv, int command)
     while (argv[command + 1 + n]) n++;
     luaL_checkstack(L, n + LUA_MINSTACK, "too many arguments to the command");
     for (int i = 1; i <= n; i++) lua_pushstring(L, argv[command + i]);
-    return report(L, lua_pcall(L, n, 0, 0));
+    int status = lua_pcall(L, n, 0, 0);
+    if (status != LUA_OK) luaL_tolstring(L, -1, NULL); /* errors of the library are objects */
+    return report(L, status);
 }
 
 static bool run_repl(lua_State *L)

@@ -16,11 +16,12 @@
 
 /* ---- the step */
 
-/* The number of the step tells steps apart, and the text says how they differ; `to` is what this
- * rank gets, which is not as much for all where parts are of unequal length. */
+/* The number of the step tells steps apart, and the text says how they differ; how long a rank's
+ * own part is, `to`, follows from the rest. */
 static bool is_schedule(const AttrField *f)
 {
-    return strncmp(f->name, "step", 4) != 0 && strncmp(f->name, "to:", 3) != 0;
+    bool own = f->length == 2 && memcmp(f->name, "to", 2) == 0;
+    return !own && strncmp(f->name, "step", 4) != 0;
 }
 
 void capture_agree_note(Part *p, const ShardPlan *plan, const Graph *made)

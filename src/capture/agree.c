@@ -16,8 +16,13 @@
 
 /* ---- the step */
 
-/* The number of the step tells steps apart, and the text says how they differ. */
-static bool is_schedule(const AttrField *f) { return strncmp(f->name, "step", 4) != 0; }
+/* The number of the step tells steps apart, and the text says how they differ; how long a rank's
+ * own part is, `to`, follows from the rest. */
+static bool is_schedule(const AttrField *f)
+{
+    bool own = f->length == 2 && memcmp(f->name, "to", 2) == 0;
+    return !own && strncmp(f->name, "step", 4) != 0;
+}
 
 void capture_agree_note(Part *p, const ShardPlan *plan, const Graph *made)
 {

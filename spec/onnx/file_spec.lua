@@ -111,7 +111,7 @@ describe("an ONNX file", function()
       assert.is_truthy(message:find "blocked in the mapping to ONNX" and message:find(row[2]),
         message)
       assert.are.equal("SGL_EUNSUP", code)
-      for file in lfs.dir(folder) do assert.is_nil(file:find "^no%.onnx") end
+      for file in lfs.dir(folder) do assert.is_nil((file:find "^no%.onnx"), file .. message) end
     end
   end)
 

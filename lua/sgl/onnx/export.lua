@@ -61,7 +61,13 @@ local function output_names(s, count, asked)
   return names
 end
 
-local function refuse_assigns(s)
+-- What a run does beside its results, which no output needs.
+local EFFECTS = { print = true, assert = true }
+
+local function refuse_effects(s)
+  for _, n in ipairs(s.list) do
+    if EFFECTS[n.op] then rows.refuse(s, n) end
+  end
   for _, input in ipairs(s.graph:inputs()) do
     if input.assigned and input.name == "rng" then
       for _, n in ipairs(s.list) do
@@ -77,7 +83,7 @@ end
 -- The Model message without the values of its state, which come as a list.
 local function model_of(graph, state, o)
   local s = Scope.new(graph)
-  refuse_assigns(s)
+  refuse_effects(s)
   local inputs, weights = name_inputs(s, state)
   local outputs = graph:outputs()
   local promised, ids, ends = output_names(s, #outputs, o.outputs), {}, {}
@@ -169,6 +175,7 @@ end
 -- what: { graph, state = { name = tensor }, examples, run = a function: its results on them }
 function export.write(path, what, o)
   local model, weights = model_of(what.graph, what.state, o)
+  local wanted = what.run()
   local part, data, data_part = path .. ".new", path .. ".data", path .. ".data.new"
   local outside, tensors, message = o.external or bytes_of(weights) > INLINE_MOST, {}, nil
   if outside then
@@ -184,7 +191,7 @@ function export.write(path, what, o)
     remove(data_part)
     return nil, "export: " .. why, code
   end
-  local fine, wrong = pcall(check, part, { [base_name(data)] = data_part }, what.run(),
+  local fine, wrong = pcall(check, part, { [base_name(data)] = data_part }, wanted,
     what.examples)
   if not fine or wrong then
     remove(part, data_part)

@@ -26,7 +26,7 @@ local sgl = { Tensor = Tensor }
 ---@class sgl.config
 ---@field isa "auto"|"portable"|"avx2"|"avx512" instruction set of the CPU kernels; the results do not depend on it
 ---@field threads integer threads of the CPU backend; 0: as many as the process may use
----@field backend "cpu"|"null" where programs run; null checks and counts but computes nothing
+---@field backend "cpu"|"null"|"cuda" where programs run; null checks and counts but computes nothing
 ---@field debug integer prints one stage more with each step: 1 times, 2 captured graph, 3 simplified, 4 fused, 5 plan, 6 kernels, 7 every step
 ---@field exact integer blocks of the sums that ranks share: the same bits on 1 rank and on as many as there are blocks; 0: off
 ---@field exact_over "data"|"all" which sums get blocks in exact mode: those over samples and norms, or all
@@ -42,6 +42,10 @@ local sgl = { Tensor = Tensor }
 ---@field enable string|table components that start and whose events are told, such as all,-disk: the backends, events of capture, compile and run, programs kept in memory (cache) and on disk
 ---@field event_rate integer events of each frequent kind (runs, steps, hits) told in a second at most; 0: none
 ---@field event_history integer how many events sgl.events() looks back on
+---@field cuda_driver string file of the CUDA driver; empty: libcuda.so.1
+---@field nvrtc_library string file of NVRTC, which compiles CUDA kernels; empty: the newest libnvrtc.so that is found
+---@field cuda_image "cubin"|"ptx" what the driver is given of a kernel: cubin, or ptx, which it compiles itself
+---@field cuda_graphs integer CUDA graphs that a program keeps, one for each set of addresses; 0: every kernel is launched
 ---@field fail_alloc integer make the n-th allocation fail, for tests; 0: none
 
 ---@alias sgl.dtype "bool"|"u8"|"i32"|"i64"|"f16"|"bf16"|"f32"|"f64"

@@ -244,7 +244,7 @@ describe("a configuration file", function()
       .. 'if n > 1 then enable = { disk = false } end\nverify = false\n' }, [[
       local sgl = require "sgl"
       print(sgl.config.threads, sgl.config.enable, sgl.config.verify, threads)]], { env = "N=2" })
-    assert.are.equal("3\tcpu,null,capture,compile,run,cache\t0\tnil\n", out)
+    assert.are.equal("3\tcpu,null,cuda,capture,compile,run,cache\t0\tnil\n", out)
   end)
 
   it("is the one named by --config, then SGL_CONFIG, then sgl.yaml, then sgl.config.lua", function()
@@ -453,9 +453,10 @@ describe("the set of enabled components", function()
   local CASES = {
     { "all", "all" }, { "none", "none" }, { "cpu,cache", "cpu,cache" },
     { "cache cpu", "cpu,cache" },
-    { "-disk", "cpu,null,capture,compile,run,cache" }, { "all,-cpu,-null",
+    { "-disk", "cpu,null,cuda,capture,compile,run,cache" }, { "all,-cpu,-null,-cuda",
       "capture,compile,run,cache,disk" }, { { "cpu" }, "cpu" }, { {}, "none" },
-    { { disk = false, cpu = false }, "null,capture,compile,run,cache" }, { { cpu = true }, "cpu" },
+    { { disk = false, cpu = false }, "null,cuda,capture,compile,run,cache" },
+    { { cpu = true }, "cpu" },
     { "cpu,-cpu", "none" },
   }
   for _, case in ipairs(CASES) do

@@ -109,6 +109,7 @@ static int take_setting(char **argv, int i)
     for (char *c = name; *c; c++)
         if (*c == '-') *c = '_';
     const char *value = equals ? equals + 1 : argv[i + 1];
+    if (strcmp(name, "device") == 0) memcpy(name, "backend", sizeof "backend");
     if (base_knob_find(name, &e) < 0) return 0;
     if (!value) base_err_set(&e, SGL_EKNOB, "--%s needs a value", name);
     else base_knob_flag(name, value, &e);

@@ -28,7 +28,6 @@ static Job *begin(Job *j, int ranks, double timeout)
     j->ranks = ranks;
     j->timeout = timeout;
     j->culprit = -1;
-    for (int r = 0; r < ranks; r++) j->rank[r].waits = -1;
     if (getrandom(&j->seed, sizeof j->seed, 0) < 0) j->seed = (uint64_t)getpid();
     return j;
 }

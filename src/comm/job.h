@@ -43,7 +43,7 @@ typedef struct JobRank {
     _Atomic uint32_t step;     /* how many calls of compiled steps it has begun */
     _Atomic uint32_t exchanges;
     _Atomic uint32_t doing;    /* JobDoing */
-    _Atomic int32_t waits;     /* for this rank's coming; -1: for none */
+    _Atomic uint64_t waits;    /* for a rank to come: its number and 1, and where; 0: for none */
     _Atomic uint32_t handlers; /* of the script, for the end */
     _Atomic uint32_t asked, told; /* how often it was asked for its line, and said it */
     _Atomic double allowed;    /* until then (base_clock) others wait for it without complaint */

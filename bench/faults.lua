@@ -12,11 +12,12 @@ local folder = os.tmpname()
 os.remove(folder)
 assert(os.execute("mkdir " .. folder))
 
--- What a rank does, the status of the job, what the verdict says of the rank, and whether the others
--- have to wait for it.
+-- What a rank does, the status of the job, what the verdict says of the rank, and whether the
+-- others have to wait for it.
 local KINDS = {
   { "kill", "os.execute 'kill -9 $PPID'", 137, "rank %d was killed by signal 9" },
-  { "stop", "os.execute 'kill -STOP $PPID'", 1, "for rank %d in exchange .* stopped by a signal", 1 },
+  { "stop", "os.execute 'kill -STOP $PPID'", 1,
+    "for rank %d in exchange .* stopped by a signal", 1 },
   { "exception", "error 'no luck'", 1, "rank %d failed with status 1 .*no luck" },
   { "exit", "os.exit(7)", 7, "rank %d failed with status 7" },
   { "leave", "os.exit(0)", 1, "rank %d has ended its script" },
@@ -101,7 +102,7 @@ for _, kind in ipairs(KINDS) do
   if not next(wanted) or wanted[kind[1]] then
     local fine, times, wrong = 0, {}, {}
     for _ = 1, runs do
-      local why, seconds = run(kind, math.random(1, STEPS), math.random(0, RANKS - 1))
+      local why, seconds = run(kind, math.random(2, STEPS), math.random(0, RANKS - 1))
       if why then wrong[#wrong + 1] = why else fine, times[#times + 1] = fine + 1, seconds end
     end
     table.sort(times)

@@ -275,6 +275,11 @@ Comm *comm_local_new(Job *j, int rank)
 {
     Comm *c = base_mem_zero(1, sizeof *c);
     if (!c) return NULL;
-    *c = (Comm){.transport = &LOCAL, .rank = rank, .size = j->ranks, .seed = j->seed, .job = j};
+    *c = (Comm){.transport = &LOCAL,
+                .rank = rank,
+                .local_rank = rank,
+                .size = j->ranks,
+                .seed = j->seed,
+                .job = j};
     return c;
 }

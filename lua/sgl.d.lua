@@ -28,7 +28,7 @@ local sgl = { Tensor = Tensor }
 ---@field threads integer threads of the CPU backend; 0: as many as the process may use
 ---@field backend "cpu"|"null" where programs run; null checks and counts but computes nothing
 ---@field debug integer prints one stage more with each step: 1 times, 2 captured graph, 3 simplified, 4 fused, 5 plan, 6 kernels, 7 every step
----@field exact integer blocks of the sums that ranks share: the same bits on 1 rank and on as many as there are blocks, a power of 2; 0: off
+---@field exact integer blocks of the sums that ranks share: the same bits on 1 rank and on as many as there are blocks; 0: off
 ---@field exact_over "data"|"all" which sums get blocks in exact mode: those over samples and norms, or all
 ---@field plan string how ranks share steps: ddp, fsdp, or axes with sizes, data=2,fsdp=2; empty: ddp
 ---@field verify integer check the graph after every pass
@@ -2907,10 +2907,10 @@ function sgl.dist.on_stop(fn) end
 function sgl.dist.on_failure(fn) end
 
 ---@class sgl.dist.exact.Options
----@field shards? integer blocks, a power of 2; 0 turns it off (default 8)
+---@field shards? integer blocks; 0 turns it off (default 8)
 ---@field over? string data: sums over samples, norms; all: all float sums (default "data")
 
----Exact mode: sums that ranks share are cut into `shards` blocks with a fixed order, so that steps have the same bits on 1, 2, 4 … `shards` ranks. --exact 8 on the command line is the same.
+---Exact mode: sums that ranks share are cut into `shards` blocks with a fixed order, so that steps have the same bits on 1 to `shards` ranks. --exact 8 on the command line is the same.
 ---@param o? sgl.dist.exact.Options
 function sgl.dist.exact(o) end
 

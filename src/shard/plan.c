@@ -73,18 +73,16 @@ static int read_axes(Ctx *cx, ShardPlan *p, const char *plan, bool any)
     return code;
 }
 
-static bool is_power(int n) { return n > 0 && (n & (n - 1)) == 0; }
-
-/* The axes are the job's ranks; in exact mode their shares must be whole subtrees of the blocks. */
+/* The axes are the job's ranks; in exact mode each rank over samples has a block at least. */
 static int check(Ctx *cx, const ShardPlan *p, int size)
 {
     int ranks = comm_mesh_ranks(&p->mesh);
     if (size && ranks != size)
         return base_fail(cx, SGL_EARG, "plan: the mesh has %d ranks, the job %d", ranks, size);
-    if (!p->blocks || ranks == 1) return SGL_OK;
-    if (is_power(ranks) && is_power(p->blocks) && ranks <= p->blocks) return SGL_OK;
-    base_fail(cx, SGL_EARG, "exact: %d blocks cannot be shared by %d ranks", p->blocks, ranks);
-    base_err_hint(&cx->err, "both must be powers of 2, and no more ranks than blocks");
+    int share = comm_mesh_parts(&p->mesh, p->samples);
+    if (!p->blocks || share <= p->blocks) return SGL_OK;
+    base_fail(cx, SGL_EARG, "exact: %d blocks cannot be shared by %d ranks", p->blocks, share);
+    base_err_hint(&cx->err, "as many blocks as ranks that share samples: shards = %d", share);
     return SGL_EARG;
 }
 

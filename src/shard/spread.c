@@ -15,11 +15,10 @@
 static bool can_cut(const Sharding *s, const Node *n, int k)
 {
     FactorKind kind = (FactorKind)s->node[n->id].f.kind[k];
-    bool half = n->dtype == DT_f16 || n->dtype == DT_bf16;
     if (kind == FACTOR_fix || kind == FACTOR_pick || kind == FACTOR_own) return false;
     if (kind != FACTOR_sum && kind != FACTOR_prod) return true;
     if (!s->plan->blocks || !ir_is_float(n)) return true;
-    return ir_blocks(n).n > 1 && k == shard_reduced(s, n) && !half;
+    return ir_blocks(n).n > 1 && k == shard_reduced(s, n);
 }
 
 /* Lays axes on a dim, unless the value uses them elsewhere or has others there. */

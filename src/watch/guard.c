@@ -53,6 +53,8 @@ static int guards_gc(lua_State *L)
     return 0;
 }
 
+void watch_guards_check(lua_State *L, int at) { luaL_checkudata(L, at, CLASS); }
+
 static const luaL_Reg GUARDS_META[] = {{"__gc", guards_gc}, {NULL, NULL}};
 
 /* Types and bits of the value at i: of objects the address, which is theirs while they are

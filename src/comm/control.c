@@ -78,6 +78,7 @@ static Control control = {.listening = -1};
 
 /* ---- the page, as it is sent */
 
+/* What a rank may still take alone is told as seconds from now: clocks differ. */
 static void read_row(const JobRank *r, bool heard, Row *out)
 {
     double left = atomic_load(&r->allowed) - base_clock();
@@ -268,8 +269,8 @@ static void pass_on(Control *k)
     }
 }
 
-/* `sgl run` waits at the other end of a pipe, where it is on this machine: the status of who failed,
- * or 0. */
+/* `sgl run` waits at the other end of a pipe, where it is on this machine: it gets the status of
+ * who failed, or 0. */
 static void tell_launcher(int status)
 {
     const char *path = getenv("SGL_RUN_STATUS");

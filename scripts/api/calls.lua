@@ -250,6 +250,7 @@ print(pcall(step, v / 0))]],
   ["sgl.Graph:picture"] = [[graph:graph():picture(path .. ".dot") ~= false]],
   ["sgl.Graph:text"] = "#graph:graph():text() > 0",
   ["sgl.Graph:show"] = "graph:graph():show()",
+  ["sgl.Graph:composites"] = "#graph:graph():composites()",
   ["sgl.Graph:nodes"] = "#graph:graph():nodes(), graph:graph():nodes()[1].op",
   ["sgl.Graph:inputs"] = "graph:graph():inputs()[1].name",
   ["sgl.Graph:outputs"] = "#graph:graph():outputs()",
@@ -482,6 +483,10 @@ print(copy(x):equal(model(x)))]],
   ["sgl.Imported"] = [[
 sgl.export(twice, { v }, { file = path .. ".sgl/" })
 print(sgl.import(path .. ".sgl/")(v))]],
+  ["sgl.ImportedOnnx"] = [[
+sgl.export(model, { sgl.spec { sgl.dim "n", 3 } }, { file = path .. ".onnx" })
+local copy = assert(sgl.import(path .. ".onnx"))
+print(copy(x):allclose(model(x)), copy.inputs[1].name)]],
   ["sgl.Imported:graph"] = [[
 sgl.export(twice, { v }, { file = path .. ".sgl/" })
 print(sgl.import(path .. ".sgl/"):graph():count "mul")]],

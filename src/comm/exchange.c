@@ -72,7 +72,6 @@ int comm_exchange_look(const Exchange *x, int member, double *last, double *wait
 {
     const JobRank *peer = &x->job->rank[x->g->rank[member]];
     if (comm_job_stopped(x->job)) return comm_exchange_stopped(x);
-    if (atomic_load(&peer->ended)) return comm_exchange_ended(x, member);
     *waited = time_waited(*waited, last, peer);
     if (*waited > x->job->timeout) return comm_exchange_late(x, member);
     if (x->c->cx && x->c->cx->interrupted)

@@ -26,7 +26,8 @@ enum {
     SPINS = 200,
     FLIGHT = 4 * MESH_RANKS,
     THREAD_SERIALIZED = 2, /* of MPI */
-    PAUSE_NS = 20 * 1000
+    PAUSE_NS = 20 * 1000,
+    ENDED_LOOKS = 5000 /* with a pause each: some tenths of a second */
 };
 
 /* What is used of libmpi: Open MPI's, whose handles are addresses of its own variables. */
@@ -111,6 +112,7 @@ static int land(Flight *f)
 {
     const struct timespec pause = {0, PAUSE_NS};
     double last = base_clock(), waited = 0;
+    int ended = 0; /* looks at a member that has ended: what it sent may still be on its way */
     for (int looks = 0, first = 0; first < f->n; looks++) {
         for (int i = first; i < f->n; i++) {
             int done = f->member[i] < 0;
@@ -121,6 +123,8 @@ static int land(Flight *f)
         if (first == f->n || looks < SPINS) continue;
         int code = comm_exchange_look(f->x, f->member[first], &last, &waited);
         if (code < 0) return code;
+        ended += atomic_load(&f->x->job->rank[f->x->g->rank[f->member[first]]].ended) != 0;
+        if (ended > ENDED_LOOKS) return comm_exchange_ended(f->x, f->member[first]);
         nanosleep(&pause, NULL);
     }
     f->n = 0;

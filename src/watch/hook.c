@@ -347,11 +347,24 @@ bool watch_lost(lua_State *L, const Watch *w)
     return w->on && (lua_gethook(L) != hook || lua_gethookcount(L) != 1);
 }
 
+/* The functions whose constants were read were anchored for as long as their addresses counted. */
+static void forget_codes(lua_State *L, const Watch *w)
+{
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, w->guards) == LUA_TTABLE)
+        for (uint32_t i = 0; i < w->code_of.cap; i++) {
+            if (!w->code_of.used[i]) continue;
+            lua_pushnil(L);
+            lua_rawsetp(L, -2, (const void *)(uintptr_t)w->code_of.slot[i].key);
+        }
+    lua_pop(L, 1);
+}
+
 /* Puts back hook and allocator, here and in coroutines that were given the hook. */
 void watch_off(lua_State *L, Watch *w)
 {
     if (!w || !w->on) return;
     w->on = false;
+    forget_codes(L, w);
     if (w->journal) watch_journal_end(L, w);
     watching = w->outer;
     w->host->lookout = NULL;

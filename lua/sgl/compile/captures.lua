@@ -86,7 +86,7 @@ end
 -- the step those would be two.
 local function shared(entry, walk)
   if not entry.outside then
-    entry.outside = {}
+    entry.outside = setmetatable({}, { __mode = "k" })
     for _, guard in ipairs(core.guards_list(entry.guards)) do
       if guard.container then entry.outside[guard.container] = true end
     end

@@ -180,7 +180,7 @@ end
 
 --- Objects that came as arguments, by name.
 function signature.names(plans, parameters)
-  local names = {}
+  local names = setmetatable({}, { __mode = "k" })
   for i, plan in ipairs(plans) do
     local v = plan.value
     if not plan.spare and (type(v) == "table" or type(v) == "function") then

@@ -76,6 +76,9 @@ function cli.breaks(...)
   if not fine or failure then error(fine and failure or message, 0) end
 end
 
+--- What the steps of a script cost each rank of a mesh.
+function cli.plan(...) require "sgl.dist.plan"(...) end
+
 --- Prints what is in a bundle or a file of tensors, or where two of them differ, which is an error
 --- as it is for diff.
 function cli.inspect(...)

@@ -19,12 +19,12 @@ enum { LOOKS = 2000, LOOK_US = 1000 }; /* how long the verdict of another may be
 
 /* ---- the step */
 
-/* Not the number of the step, as the text says how steps differ, nor the rank's own part. */
+/* The number of the step tells steps apart, and the text says how they differ; how long a rank's
+ * own part is, `to`, follows from the rest. */
 static bool is_schedule(const AttrField *f)
 {
-    bool step = f->length == 4 && !strncmp(f->name, "step", 4);
-    bool part = f->length == 2 && !strncmp(f->name, "to", 2);
-    return !step && !part;
+    bool own = f->length == 2 && memcmp(f->name, "to", 2) == 0;
+    return !own && strncmp(f->name, "step", 4) != 0;
 }
 
 void capture_agree_note(Part *p, const ShardPlan *plan, const Graph *made)

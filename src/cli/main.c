@@ -54,6 +54,7 @@ static void print_help(void)
            "       sgl breaks script [args] run it, and say what keeps its steps from capture;\n"
            "                                --picture folder before it draws the way to each\n"
            "       sgl doctor               what this machine gives: threads, memory\n"
+           "       sgl plan -n 64 script    what its step costs each of 64 ranks, without them\n"
            "       sgl run -n 4 script      run it on 4 ranks of this machine, as one job\n"
            "  -e stat      run the Lua code `stat`\n"
            "  -i           go on as a REPL after the script\n"
@@ -258,7 +259,7 @@ static bool run_script(lua_State *L, char **argv, int script)
 }
 
 /* The words that lua/sgl/cli.lua knows; a script of such a name is run as ./name. */
-static const char *const COMMANDS[] = {"?", "breaks", "inspect", "doctor"};
+static const char *const COMMANDS[] = {"?", "breaks", "inspect", "doctor", "plan"};
 
 static bool is_command(const char *word)
 {

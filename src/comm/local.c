@@ -72,9 +72,10 @@ static int wait_for(const Exchange *x, int member, uint32_t meeting)
         if (came(l, meeting)) break;
         int code = comm_exchange_look(x, member, &last, &waited);
         if (code < 0) return code;
-        /* It may have come, and ended after that, since the look above. */
+        /* It may have come since the look above, and gone on to its end or to where it waits. */
         if (atomic_load(&peer->ended) && !came(l, meeting)) return comm_exchange_ended(x, member);
-        if (is_crossed(x, peer)) return comm_exchange_differs(x, member, peer->what);
+        if (is_crossed(x, peer) && !came(l, meeting))
+            return comm_exchange_differs(x, member, peer->what);
         doze(l, seen);
     }
     atomic_store(&x->me->waits, 0);

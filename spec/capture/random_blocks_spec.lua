@@ -47,7 +47,7 @@ function Object:twice(t) return t * self.factor end
 
 local function input_of(n)
   local input = {
-    n = n, k = pick { 1, 2, 3, 0.5 }, alias = math.random(8), yes = math.random(2) == 1,
+    n = n, k = pick { 1, 2, 3, 0.5 }, alias = math.random(12), yes = math.random(2) == 1,
     seed = math.random(1 << 20), word = pick { "fine", "fine", "fail" },
     at = pick { 0, 1, 2, 2, 3, -1 }, factor = pick { 2, 2, 3 },
   }

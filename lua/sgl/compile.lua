@@ -5,9 +5,10 @@
 --        if what it read has changed, and runs the program on the tensors and numbers in the
 --        arguments.
 -- Holds: the signature is the shape and dtype of each tensor, the place of each number, and the
---        value of everything else. Numbers are run-time inputs, so a changing number never
---        captures again. Tensors the function reads from outside are state: they are read, and
---        updated by `assign`, at each run. A compiled function called in another is part of it.
+--        value of everything else, of what the step looks at. Numbers are run-time inputs, so a
+--        changing number never captures again. Tensors the function reads from outside are state:
+--        they are read, and updated by `assign`, at each run. A compiled function called in another
+--        is part of it.
 local api = require "sgl.api"
 local breaks = require "sgl.breaks"
 local caller = require "sgl.compile.caller"
@@ -17,6 +18,7 @@ local coverage = require "sgl.breaks.coverage"
 local dynamic = require "sgl.compile.dynamic"
 local guards = require "sgl.compile.guards"
 local loading = require "sgl.loading"
+local mask = require "sgl.compile.mask"
 local results = require "sgl.compile.results"
 local signature = require "sgl.compile.signature"
 
@@ -125,11 +127,11 @@ end
 local function entry_for(self, values)
   local before, cause_before   -- what changed, where that is an input now
   while true do
-    local key, walk, plans = signature.of(self, values)
+    local key, walk, plans = signature.of(self, values, self.mask or nil)
     local entry, reason, cause, found = captures.find(self, key, walk)
     if entry then return entry, walk end
     reason, cause = before or reason, cause_before or cause
-    if found then
+    if found or mask.begins(self, values, signature.of) then
       before, cause_before = reason, cause
     elseif dynamic.begins(self, walk) then
       before, cause_before = reason .. "; sizes that vary are symbolic from here on", cause
@@ -355,6 +357,7 @@ api.fn(api.root, "compile", {
     uncaptured = 0, past = false, dynamic = dynamic.new(o) or false,
     watches_sizes = o.dynamic == nil and not o.inputs, sizes = 0,
     calls = core.calls(dynamic.packed(o.inputs), not o.fullgraph),
+    maskable = mask.fits(fn, o), mask = false, growth = 0,
     latest = false, last_parts = false, last_places = false, depth = 0, leave = false,
   }, Compiled)
   self.leave = setmetatable({}, { __close = function() self.depth = self.depth - 1 end })

@@ -20,7 +20,7 @@ end
 
 -- The walk, whose methods a user of it replaces:
 --   leaf(v, name, more)      the plan of v; nil: a table to go through
---   keys(v)                  its keys, in order
+--   keys(v, more)            its keys, in order
 --   meta(v)                  the metatable that a table made again gets
 --   enter(plan, v, name)     before the items of a table; `leave` after them
 --   item(key, name, more)    what `name` and `more` are for the value at a key
@@ -59,7 +59,7 @@ function Walk:plan(v, name, more, depth)
   local items = {}
   plan = { items = items, meta = self:meta(v) }
   self:enter(plan, v, name)
-  for i, key in ipairs(self:keys(v)) do
+  for i, key in ipairs(self:keys(v, more)) do
     local below, further = self:item(key, name, more)
     items[i] = { key, self:plan(rawget(v, key), below, further, depth + 1) }
   end

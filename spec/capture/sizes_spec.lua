@@ -65,3 +65,53 @@ it("a size beyond 2^60 that a step returns is refused: it has no value there", f
   assert.are.equal(30000 ^ 4 // 1 | 0, step(sgl.ones(30000)))
   assert.matches("beyond 2%^60", support.error_of(step, sgl.ones(40000)).message)
 end)
+
+-- Uses of what is computed of a size k beyond 2^60, which no size is; the same of floats is right.
+local BEYOND = {
+  { "in the graph", function(x, k) return x:sum():to "f64" * (k * k * k * k) end,
+    function(x, k) return x:sum():to "f64" * (k * 1.0 * k * k * k) end },
+  { "a rest", function(x, k) return x:sum():to "f64" * ((k * k * k * k) % 7) end,
+    function(x, k) return x:sum():to "f64" * ((k * 1.0 * k * k * k) % 7) end },
+  { "a quotient", function(x, k) return x:sum():to "f64" * ((k * k * k * k) // k) end,
+    function(x, k) return x:sum():to "f64" * ((k * 1.0 * k * k * k) // k) end },
+  { "a difference", function(x, k) return x:sum():to "f64" * (k * k * k * k - k * k * k * k) end,
+    function(x) return x:sum():to "f64" * 0 end },
+  { "a sum with a large number", function(x, k) return x:sum():to "f64" + (k + (1 << 60)) end,
+    function(x, k) return x:sum():to "f64" + (k + 2.0 ^ 60) end },
+}
+
+describe("what a step computes of sizes beyond 2^60", function()
+  for _, row in ipairs(BEYOND) do
+    it(("is refused where it is computed: %s"):format(row[1]), function()
+      local function run(f, options)
+        options.inputs = { sgl.spec { sgl.dim "n" } }
+        return sgl.compile(function(x) return f(x, x.shape[1]) end, options)
+      end
+      local step, floats = run(row[2], {}), run(row[3], {})
+      for _, n in ipairs { 3, 40000, 5 } do
+        local x = sgl.ones(n)
+        local fits = n < 40000 and not row[1]:find "large"
+        if fits then
+          assert.are.equal(row[2](x, n):item(), step(x):item())
+        else
+          local e = support.error_of(step, x)
+          assert.matches("beyond 2%^60", e.message)
+          assert.matches("sizes_spec.lua", e.file)
+          assert.matches("floats", e.hint)
+          assert.are.equal(row[2](x, n):item(), run(row[2], { fullgraph = false })(x):item())
+        end
+        assert.are.equal(row[3](x, n):item(), floats(x):item())
+      end
+    end)
+  end
+
+  it("leaves sizes that were found fixed", function()
+    local step = sgl.compile(function(x)
+      local k = x.shape[1]
+      return x:sum():to "f64" * (k * k * k * k)
+    end, { dynamic = true })
+    for _, n in ipairs { 3, 5, 30000, 40000, 40001 } do
+      assert.are.equal(n * 1.0 * (n * n * n * n), step(sgl.ones(n)):item())
+    end
+  end)
+end)

@@ -115,10 +115,43 @@ describe("exact mode", function()
     assert.are.equal(1, #f:programs())
   end)
 
-  it("refuses numbers of ranks that are no whole subtrees", function()
-    local out = run(3, "--exact 8 " .. MODELS .. " mlp 16 1")
-    assert.truthy(out:find("exact: 8 blocks cannot be shared by 3 ranks", 1, true), out)
-    assert.truthy(out:find("both must be powers of 2", 1, true), out)
+  it("gives them on ranks that are no whole subtrees, and with any number of blocks", function()
+    same_bits("full", 10, "--exact 8", { 3, 5 })
+    same_bits("cnn", 10, "--exact 8 --plan fsdp", { 3 })      -- rank 0 has no part of some weights
+    same_bits("gpt", 10, "--exact 12 --plan data=3,model=2", { 6 }, "--exact 12")
+  end)
+
+  it("gives them to sums of f16 and bf16, which meet in f32 and are rounded once", function()
+    local text = [[
+      local sgl = require "sgl"
+      sgl.seed(3)
+      for _, dtype in ipairs { "f16", "bf16" } do
+        local x, w = sgl.randn(21, 33):to(dtype), sgl.randn(33, 7):to(dtype)
+        local f = sgl.compile(function(x, ids)
+          local y = x:matmul(w)
+          return y:sum(), x:transpose(1, 2):matmul(y), x:mean(), (x * 0.9 + 1):prod(1),
+            sgl.zeros(5, 33, { dtype = dtype }):index_add(1, ids, x)
+        end)
+        for _, t in ipairs { f(x, (sgl.rand(21) * 5):to "i32") } do
+          print((t:bytes():gsub(".", function(c) return ("%02x"):format(c:byte()) end)))
+        end
+        if sgl.dist.size > 1 then assert(f:graph "part":text():find "all_reduce" or
+          f:graph "part":text():find "all_gather") end
+      end
+    ]]
+    local folder = support.folder()
+    support.write(folder .. "s.lua", text)
+    local alone = output("--exact 8 " .. folder .. "s.lua")
+    for _, n in ipairs { 2, 3, 4 } do
+      assert.are.equal(alone, output(("run -n %d --exact 8 %ss.lua"):format(n, folder)))
+    end
+    support.remove(folder)
+  end)
+
+  it("needs a block for each rank that shares samples", function()
+    local out = run(3, "--exact 2 " .. MODELS .. " mlp 16 1")
+    assert.truthy(out:find("exact: 2 blocks cannot be shared by 3 ranks", 1, true), out)
+    assert.truthy(out:find("shards = 3", 1, true), out)
   end)
 end)
 

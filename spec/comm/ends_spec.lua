@@ -93,7 +93,7 @@ describe("a rank that is late", function()
       local out, status = run(3,
         ("train(function() if rank == 1 then\n%s end end)"):format(case[1]), "--timeout 1")
       assert.are.equal(1, status, out)
-      says(out, "waited 1 s for rank 1 in exchange 21, all_reduce f32[]", case[2],
+      says(out, "waited 1 s for rank 1 in exchange 22, all_reduce f32[]", case[2],
         "belongs into sgl.dist.alone")
     end)
   end

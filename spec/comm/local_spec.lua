@@ -126,7 +126,19 @@ describe("when a rank fails", function()
     ]])
     assert.are.equal(1, status)
     assert.truthy(out:find("the ranks take different steps", 1, true), out)
-    assert.truthy(out:find("all_reduce f32%[%] of step %x+"), out)
+    assert.truthy(out:find("rank 0: %1 = const() {value=1, dims=[4], dtype=f32}", 1, true), out)
+    assert.truthy(out:find("rank 1: %1 = const() {value=2, dims=[4], dtype=f32}", 1, true), out)
+  end)
+
+  it("by a batch of another size, though the exchanges are equal, before it counts", function()
+    local out, status = script(3, [[
+      local f = sgl.compile(function(x) return (x * x):mean() end)
+      pcall(f, sgl.ones(rank == 2 and 3 or 10, 2))
+      print "went on"
+    ]])
+    assert.are.equal(1, status)
+    assert.truthy(out:find('rank 0: input %0 arg "x" f32[10, 2]', 1, true), out)
+    assert.truthy(out:find('rank 2: input %0 arg "x" f32[3, 2]', 1, true), out)
   end)
 
   it("in a part that it alone has, no rank goes on, whoever catches the error", function()

@@ -47,6 +47,27 @@ describe("a long run outside steps", function()
     assert.matches("index 5 is outside", tostring(e))
   end)
 
+  -- A history of more than 2^18 operations is cut when it doubles; a gradient back through the cut
+  -- is refused.
+  it("is cut as well while an operation is kept that cannot run", function()
+    local x = sgl.arange(4):float()
+    local w = sgl.ones(1):realize()
+    local outside = x:index_select(1, (sgl.arange(2) * 5):to "i32") * w
+    local y, last = w * 1, nil
+    for _ = 1, 700 do
+      for _ = 1, 1000 do y = y + 1 end
+      last = y:item()
+    end
+    assert.are.equal(700001, last)
+    local ok, e = pcall(sgl.grad, y:sum(), w)
+    assert.is_false(ok)
+    assert.matches("too many operations were recorded", tostring(e))
+    ok, e = pcall(outside.tolist, outside)
+    assert.is_false(ok)
+    assert.matches("index 5 is outside", tostring(e))
+    assert.are.same({ 2.0 }, sgl.grad((w ^ 2):sum(), w):tolist())
+  end)
+
   it("gives the numbers of a run that reads everything at once", function()
     local results = {}
     for _, eager in ipairs { true, false } do

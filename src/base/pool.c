@@ -12,12 +12,12 @@
  */
 #include "base/pool.h"
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "base/limit.h"
 #include "base/mem.h"
 #ifdef __linux__
 #include <linux/futex.h>
@@ -183,16 +183,6 @@ void base_pool_run(Pool *p, int chunks, PoolFn fn, void *arg)
     wait_for_end(p);
 }
 
-static int processors(void)
-{
-#ifdef __linux__
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-#endif
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? (int)n : 1;
-}
-
 /* Starts the workers with all signals blocked, so that Ctrl-C reaches the caller's thread. A
  * system that refuses a thread leaves a smaller pool, which computes the same. */
 static void start_workers(Pool *p)
@@ -210,7 +200,7 @@ static void start_workers(Pool *p)
 
 Pool *base_pool_new(int threads)
 {
-    int available = processors();
+    int available = base_limit_threads("").threads;
     if (threads <= 0) threads = available;
     if (threads > THREADS_MAX) threads = THREADS_MAX;
     Pool *p = base_mem_big(sizeof *p);

@@ -166,7 +166,6 @@ void bind_rank_failed(lua_State *L, const char *message)
     snprintf(text, sizeof text, "rank %d failed with status 1 after %u exchanges%s%s: %.*s", me,
              exchanges, at[0] ? ", the last at " : "", at, (int)strcspn(message, "\n"), message);
     comm_job_stop(job, me, text);
-    while (!comm_job_stopped(job)) usleep(100);
     if (run_handlers(L, "failure", job->culprit) != LUA_OK)
         fprintf(stderr, "a handler of dist.on_failure: %s\n", luaL_tolstring(L, -1, NULL));
     leave(EXIT_FAILURE);

@@ -36,6 +36,7 @@ typedef struct Calls {
     Signature now;     /* of the call that is on */
     VEC(Row) rows;
     int last;       /* row of the last call */
+    bool masked;    /* a mask stands in the place of the specs */
     bool segments;  /* it may run as Lua does, where a program cannot */
     double seconds; /* that programs ran here */
 } Calls;
@@ -149,7 +150,7 @@ static bool read(lua_State *L, Host *h, Calls *c, int first, int count, CallPlac
 {
     luaL_checkstack(L, LUA_MINSTACK, "arguments");
     int top = lua_gettop(L);
-    *at = (CallPlace){first, count, top + 1, top + 2, top + 3};
+    *at = (CallPlace){first, count, top + 1, top + 2, top + 3, c->masked};
     lua_getiuservalue(L, 1, SPECS);
     list_take(L, LEAVES);
     list_take(L, TABLES);
@@ -306,7 +307,20 @@ static int forget(lua_State *L)
     return 0;
 }
 
+/* core.call_mask(calls, mask): of the arguments only what the mask says is looked at; nil: all of
+ * them. What served a call is forgotten. */
+static int mask(lua_State *L)
+{
+    Calls *c = luaL_checkudata(L, 1, CLASS);
+    lua_settop(L, 2);
+    if (!lua_isnil(L, 2)) luaL_checktype(L, 2, LUA_TTABLE);
+    c->masked = lua_istable(L, 2);
+    lua_setiuservalue(L, 1, SPECS);
+    rows_clear(c);
+    return 0;
+}
+
 const luaL_Reg CAPTURE_CALL[] = {
-    {"calls", calls},          {"call", call}, {"call_learn", learn}, {"call_forget", forget},
-    {"call_seconds", seconds}, {NULL, NULL},
+    {"calls", calls},          {"call", call},      {"call_learn", learn}, {"call_forget", forget},
+    {"call_seconds", seconds}, {"call_mask", mask}, {NULL, NULL},
 };

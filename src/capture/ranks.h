@@ -11,7 +11,8 @@ typedef struct Part {
     Graph *whole;              /* what was captured; NULL: the program's own graph */
     CommSpread *lies;          /* with it, by input: how a run takes it; of rank 0: whole */
     Storage **taken;           /* with it, during a run: by input, borrowed */
-    bool agreed;               /* all ranks had the same inputs in the first run */
+    Str schedule;              /* with it: the plan and the exchanges, a line each (agree.h) */
+    bool agreed;               /* all ranks had the same step and inputs in the first run */
     int64_t age;               /* of the settings that it was made by */
 } Part;
 

@@ -6,7 +6,9 @@
  *       follow in words of their own, so a list of words can be read in one way only.
  * Holds: keys are taken in the order of `<`, numbers before names, so equal tables have equal
  *        words. A tensor or a table that comes twice is the one before. Objects that are no data
- *        (modules, functions) are told apart by a number for good.
+ *        (modules, functions) are told apart by a number for good. By a mask
+ *        (lua/sgl/compile/mask.lua), which stands in the place of the specs, what no capture looks
+ *        at is left out.
  */
 #include "capture/signature.h"
 #include <string.h>
@@ -26,6 +28,8 @@ typedef enum Word {
     WORD_TABLE,
     WORD_SHAPE, /* a table that is a shape: its numbers are no run-time inputs */
     WORD_SAME,  /* a table met before */
+    WORD_PART,  /* a table of which some keys are looked at */
+    WORD_SPARE, /* what nothing looks at */
     WORD_END,   /* of a table */
 } Word;
 
@@ -192,7 +196,7 @@ static bool items(Reader *r, int at, int depth, int spec, bool fixed)
 {
     lua_State *L = r->L;
     int top = lua_gettop(L), from = r->s->order.n, n = push_keys(r, at);
-    bool ok = n >= 0, listed = lua_istable(L, spec);
+    bool ok = n >= 0, listed = !r->at->masked && lua_istable(L, spec);
     for (int i = 0; ok && i < n; i++) {
         int key = r->s->order.at[from + i], below = lua_gettop(L) + 1;
         lua_pushvalue(L, key);
@@ -208,6 +212,26 @@ static bool items(Reader *r, int at, int depth, int spec, bool fixed)
     return ok;
 }
 
+/* Of the table at `at` the items whose keys are listed in the mask, there or not. */
+static bool part(Reader *r, int at, int depth, int mask)
+{
+    lua_State *L = r->L;
+    int n = (int)lua_rawlen(L, mask), key = lua_gettop(L) + 2, top = key - 2;
+    lua_getfield(L, mask, "below");
+    bool ok = lua_istable(L, -1);
+    for (int i = 1; ok && i <= n; i++, lua_settop(L, key - 1)) {
+        int type = lua_rawgeti(L, mask, i);
+        lua_pushvalue(L, key);
+        lua_rawget(L, key - 1);
+        lua_pushvalue(L, key);
+        lua_rawget(L, at);
+        ok = (type == LUA_TSTRING || type == LUA_TNUMBER) && put_value(r, key) &&
+             value(r, key + 2, depth + 1, key + 1, false);
+    }
+    lua_settop(L, top);
+    return ok;
+}
+
 /* The place of the table among those that were met, or -1. */
 static int met(const Signature *s, const void *table)
 {
@@ -216,16 +240,19 @@ static int met(const Signature *s, const void *table)
     return i;
 }
 
+/* A table: all of it, or what its mask says; by a mask none comes twice. */
 static bool table(Reader *r, int at, int depth, int spec, bool shape)
 {
     lua_State *L = r->L;
     const void *address = lua_topointer(L, at);
     int before = met(r->s, address);
-    if (before >= 0) return put(r, WORD_SAME, (uint64_t)before);
+    bool some = r->at->masked && lua_istable(L, spec) && !shape;
+    if (before >= 0) return !r->at->masked && put(r, WORD_SAME, (uint64_t)before);
     if (depth > MOST_DEPTH || !vec_push(&r->s->table, address)) return false;
     lua_pushvalue(L, at);
     lua_rawseti(L, r->at->tables, r->s->table.n);
     luaL_checkstack(L, LUA_MINSTACK, "arguments");
+    if (some) return put(r, WORD_PART, 0) && part(r, at, depth, spec) && put(r, WORD_END, 0);
     return put(r, shape ? WORD_SHAPE : WORD_TABLE, 0) && items(r, at, depth, spec, shape) &&
            put(r, WORD_END, 0);
 }
@@ -248,7 +275,7 @@ static bool value(Reader *r, int at, int depth, int spec, bool fixed)
 {
     lua_State *L = r->L;
     int type = lua_type(L, at), wanted = lua_type(L, spec);
-    bool shape, specified = lua_toboolean(L, spec) && type != LUA_TNIL;
+    bool shape, specified = !r->at->masked && lua_toboolean(L, spec) && type != LUA_TNIL;
     const Tensor *t = type == LUA_TUSERDATA ? tensor_at(L, r->host, at) : NULL;
     if (specified && (wanted == LUA_TSTRING ? !t : type != LUA_TTABLE)) return false;
     if (t) return tensor(r, at, t, spec);
@@ -267,16 +294,30 @@ static bool value(Reader *r, int at, int depth, int spec, bool fixed)
     return put_object(r, at);
 }
 
+/* Argument i, from 0. One that is left out is nil where a mask says how many there are. */
+static bool argument(Reader *r, int i)
+{
+    lua_State *L = r->L;
+    int spec = lua_gettop(L) + 1, at = r->at->first + i;
+    if (lua_istable(L, r->at->specs)) lua_rawgeti(L, r->at->specs, i + 1);
+    else lua_pushnil(L);
+    bool spare = r->at->masked && lua_isboolean(L, spec) && !lua_toboolean(L, spec), ok;
+    if (spare || i >= r->at->count) ok = put(r, spare ? WORD_SPARE : WORD_NIL, 0);
+    else ok = value(r, at, 1, spec, false);
+    lua_settop(L, spec - 1);
+    return ok;
+}
+
 bool capture_signature_read(lua_State *L, Host *h, Signature *s, const CallPlace *at)
 {
     Reader r = {.L = L, .host = h, .s = s, .at = at};
+    int n = at->count;
     s->words.n = s->leaf.n = s->table.n = s->order.n = 0;
-    bool ok = put_word(&r, (uint64_t)at->count), listed = lua_istable(L, at->specs);
-    for (int i = 0; ok && i < at->count; i++) {
-        if (listed) lua_rawgeti(L, at->specs, i + 1);
-        else lua_pushnil(L);
-        ok = value(&r, at->first + i, 1, lua_gettop(L), false);
+    if (at->masked) {
+        if (lua_getfield(L, at->specs, "n") == LUA_TNUMBER) n = (int)lua_tointeger(L, -1);
         lua_pop(L, 1);
     }
+    bool ok = put_word(&r, (uint64_t)n);
+    for (int i = 0; ok && i < n; i++) ok = argument(&r, i);
     return ok;
 }

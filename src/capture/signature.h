@@ -19,9 +19,10 @@ typedef struct Signature {
 /* Where the pieces of a call stand on the stack. */
 typedef struct CallPlace {
     int first, count; /* arguments */
-    int specs;        /* the list of specs, as dynamic.lua packs them, or nil */
+    int specs;        /* the list of specs, as dynamic.lua packs them, or nil; or the mask */
     int leaves;       /* the list that gets the run-time inputs */
     int tables;       /* the list that gets the tables */
+    bool masked;      /* a mask says what is looked at */
 } CallPlace;
 
 /* false: it cannot say, and Lua's walk says why: no memory, a tensor that is closed, a key that is

@@ -11,6 +11,7 @@ typedef struct LaunchOptions {
     int ranks;
     double timeout;
     int restarts;
+    bool check;                /* in place of a script: is all well with the ranks? */
     const char *transport, *hosts; /* NULL: this machine */
     const char *log;           /* folder of what other ranks print; NULL: nowhere */
     int rest;                  /* the first word that is not the launcher's */
@@ -28,6 +29,7 @@ typedef struct Launcher {
     LaunchRank rank[MESH_RANKS];
     pid_t group;               /* of the ranks and all that they start */
     int left, failed;          /* ranks that run; the first that failed, or -1 */
+    int processors;            /* that all ranks share */
     bool killed;               /* by the launcher: what ends now did not fail */
 } Launcher;
 

@@ -9,7 +9,6 @@
 #include "cli/run.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +17,15 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 #include "base/knob.h"
+#include "base/limit.h"
 #include "bind/rank.h"
 #include "cli/launch.h"
 
-enum { STOPPED = 1 << 16 }; /* beside a status: by a signal, so nothing starts again */
+enum {
+    STOPPED = 1 << 16, /* beside a status: by a signal, so nothing starts again */
+    NEED_BYTES =
+        4 * JOB_HALF, /* that a rank hands out from: those outside of steps, those in them */
+};
 
 int cli_run_asked(char **argv) { return argv[1] && strcmp(argv[1], "run") == 0; }
 
@@ -34,6 +38,7 @@ static const char USAGE[] =
     "  --timeout      seconds that a rank waits for the others (default 30)\n"
     "  --log          folder for what the ranks behind the first print: rank1.txt, …\n"
     "  --restarts     how often the job starts again when a rank failed (default 0)\n"
+    "  --check        in place of a script: which ranks there are, and do they hear each other\n"
     "  --plan fsdp    a setting: what ranks share: ddp, fsdp, data=2,fsdp=2, data=2,model=2\n"
     "  --exact 8      a setting: the same bits on 1, 2, 4 or 8 ranks\n";
 
@@ -41,12 +46,6 @@ static int refuse(const char *what, const char *word)
 {
     fprintf(stderr, "sgl run: %s%s%s\n%s", what, word ? " " : "", word ? word : "", USAGE);
     return EXIT_FAILURE;
-}
-
-static int processors(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 /* --name value or --name=value: the value, or NULL; *words is how many words they are. */
@@ -106,16 +105,26 @@ static int take_log(LaunchOptions *o, const char *v)
     return v ? EXIT_SUCCESS : refuse("--log takes a folder", NULL);
 }
 
+static int take_check(LaunchOptions *o, const char *v)
+{
+    (void)v;
+    o->check = true;
+    return EXIT_SUCCESS;
+}
+
 static const Word WORDS[] = {
     {"-n", "--ranks", take_ranks},
     {"--timeout", NULL, take_timeout},
     {"--restarts", NULL, take_restarts},
     {"--log", NULL, take_log},
 };
+static const Word CHECK = {"--check", NULL, take_check}; /* it has no value */
 
 /* Takes one of them at word i; *words is how many words it is, 0: it is none. */
 static int read_word(char **argv, int i, LaunchOptions *o, int *words)
 {
+    *words = 1;
+    if (strcmp(argv[i], CHECK.name) == 0) return CHECK.take(o, NULL);
     for (size_t k = 0; k < sizeof WORDS / sizeof *WORDS; k++) {
         const char *v = value_of(argv, i, WORDS[k].name, words);
         if (!*words && WORDS[k].other) v = value_of(argv, i, WORDS[k].other, words);
@@ -127,13 +136,13 @@ static int read_word(char **argv, int i, LaunchOptions *o, int *words)
 static int read_options(char **argv, LaunchOptions *o)
 {
     int words = 1;
-    o->ranks = processors();
+    o->ranks = base_limit_threads("").threads;
     for (o->rest = 2; argv[o->rest]; o->rest += words) {
         int code = read_word(argv, o->rest, o, &words);
         if (code != EXIT_SUCCESS) return code;
         if (!words) break;
     }
-    return argv[o->rest] ? EXIT_SUCCESS : refuse("which script?", NULL);
+    return argv[o->rest] || o->check ? EXIT_SUCCESS : refuse("which script?", NULL);
 }
 
 /* ---- a rank */
@@ -161,7 +170,7 @@ static int become(Launcher *l, int rank, pid_t launcher)
 {
     static char threads[16]; /* the setting keeps it */
     Err e = {0};
-    int share = processors() / l->o.ranks;
+    int share = l->processors / l->o.ranks;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launcher) _exit(EXIT_FAILURE);
     setpgid(0, l->group); /* which is not that of the terminal, so nothing is read from there */
@@ -199,11 +208,31 @@ static int start(Launcher *l)
     return cli_launch_wait(l);
 }
 
+/* One line where ranks have less than a processor each; false where their memory is not there. */
+static bool check_machine(Launcher *l)
+{
+    Limit have = base_limit_threads("");
+    int64_t left = base_limit_memory(""), need = (int64_t)l->o.ranks * NEED_BYTES;
+    l->processors = have.threads;
+    if (left >= 0 && left < need) {
+        fprintf(stderr,
+                "sgl run: %d ranks need %lld MiB of memory to exchange values, and %lld MiB are "
+                "left: use fewer ranks\n",
+                l->o.ranks, (long long)(need >> 20), (long long)(left >> 20));
+        return false;
+    }
+    if (have.threads < l->o.ranks && isatty(STDERR_FILENO))
+        fprintf(stderr, "sgl run: %d ranks share %d processor%s (%s), with one thread each\n",
+                l->o.ranks, have.threads, have.threads > 1 ? "s" : "", have.source);
+    return true;
+}
+
 /* One try of the job, with a page of its own. */
 static int attempt(const LaunchOptions *o)
 {
     Launcher l = {.o = *o, .failed = -1};
     Err e = {0};
+    if (!check_machine(&l)) return EXIT_FAILURE;
     l.job = comm_job_new(o->ranks, o->timeout, &e);
     if (!l.job) {
         fprintf(stderr, "sgl run: %s\n", e.text);
@@ -231,6 +260,13 @@ int cli_run(int *argc, char ***argv)
             fprintf(stderr, "sgl run: start %d of %d follows\n", again + 2, o.restarts + 1);
     }
     if (code != RUN_RANK) return code & ~STOPPED;
+    if (o.check) {
+        static char *words[] = {NULL, "-e", "require 'sgl.dist.preflight'()", NULL};
+        words[0] = (*argv)[0];
+        *argc = 3;
+        *argv = words;
+        return RUN_RANK;
+    }
     (*argv)[o.rest - 1] = (*argv)[0];
     *argc -= o.rest - 1;
     *argv += o.rest - 1;

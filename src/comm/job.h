@@ -75,7 +75,7 @@ size_t comm_job_bytes(int ranks);
 Job *comm_job_alone(int ranks, double timeout);
 
 /* The job is over for all ranks, for this reason, unless it is already; wakes who waits. Lines of
- * the reason behind the first begin the picture. */
+ * the reason behind the first begin the picture. The verdict is there when it returns. */
 void comm_job_stop(Job *j, int culprit, const char *reason);
 bool comm_job_stopped(const Job *j);
 /* The verdict as an error: SGL_EPEER, unless there is one. */

@@ -48,7 +48,6 @@ static int stopped(const Exchange *x) { return comm_job_error(x->job, &x->w->err
 static int stop(const Exchange *x, int culprit, const char *verdict)
 {
     comm_job_stop(x->job, culprit, verdict);
-    while (!comm_job_stopped(x->job)) usleep(100);
     return stopped(x);
 }
 
@@ -143,7 +142,8 @@ static int wait_for(const Exchange *x, int member, uint32_t meeting)
         uint32_t seen = atomic_load(&l->met);
         if (came(l, meeting)) break;
         if (comm_job_stopped(x->job)) return stopped(x);
-        if (atomic_load(&peer->ended)) return peer_ended(x, member);
+        /* It may have come, and ended after that, since the look above. */
+        if (atomic_load(&peer->ended) && !came(l, meeting)) return peer_ended(x, member);
         waited = time_waited(waited, &last, peer);
         if (waited > x->job->timeout) return peer_late(x, member);
         if (is_crossed(x, peer, &crossed_in)) return disagree(x, member, peer->what);

@@ -14,7 +14,11 @@
 #include <unistd.h>
 #include "comm/job.h"
 
-enum { ANSWER_LOOKS = 40, LOOK_US = 10 * 1000 }; /* how long an answer may take */
+enum {
+    ANSWER_LOOKS = 40,
+    LOOK_US = 10 * 1000, /* how long an answer may take */
+    WRITE_LOOKS = 10000  /* how long whoever writes the verdict may take: it may be killed there */
+};
 
 bool comm_job_stopped(const Job *j) { return atomic_load(&j->stopped) == 2; }
 
@@ -109,7 +113,10 @@ static void append_picture(const Job *j, char *out, size_t size)
 void comm_job_stop(Job *j, int culprit, const char *reason)
 {
     uint32_t running = 0;
-    if (!atomic_compare_exchange_strong(&j->stopped, &running, 1)) return;
+    if (!atomic_compare_exchange_strong(&j->stopped, &running, 1)) {
+        for (int i = 0; i < WRITE_LOOKS && !comm_job_stopped(j); i++) usleep(100);
+        return;
+    }
     j->culprit = culprit;
     size_t line = strcspn(reason, "\n");
     snprintf(j->reason, sizeof j->reason, "%.*s", (int)line, reason);

@@ -70,20 +70,21 @@ static int mesh(lua_State *L)
     return 1;
 }
 
-/* core.tell_all(text) -> the text that rank 0 gave; all ranks call it together. */
+/* core.tell_all(text, from?) -> the text that rank 0, or `from`, gave; all call it together. */
 static int tell_all(lua_State *L)
 {
     Host *h = bind_of(L);
     Comm *c = comm_of(h->cx);
     size_t n;
     const char *mine = luaL_checklstring(L, 1, &n);
-    int64_t own = c && c->rank == 0 ? (int64_t)n : 0, all = own;
+    int from = (int)luaL_optinteger(L, 2, 0);
+    int64_t own = c && c->rank == from ? (int64_t)n : 0, all = own;
     lua_settop(L, 1);
-    if (!c || c->size == 1) return 1;
+    if (!c || c->size == 1 || from < 0 || from >= c->size) return 1;
     base_err_clear(&h->cx->err);
     if (comm_meet(c, "sgl.dist.alone", COMM_max, 1, &own, &all) < 0) return bind_throw(L, h);
     char *text = bind_scratch(L, (size_t)all + 1, 1);
-    CommWork w = {.op = COMM_broadcast, .dtype = DT_u8, .count = all, .in = mine};
+    CommWork w = {.op = COMM_broadcast, .dtype = DT_u8, .count = all, .in = mine, .root = from};
     w.call = comm_call_all(c, "the result of sgl.dist.alone");
     w.out = text;
     if (comm_run(c, &w) < 0) return bind_throw(L, h);

@@ -2,6 +2,7 @@
  */
 #include <unistd.h>
 #include "module/module.h"
+#include "base/limit.h"
 #include "base/clock.h"
 #include "dev/storage.h"
 #include "tensor/recorder.h"
@@ -32,6 +33,17 @@ static int memory(lua_State *L)
         lua_setfield(L, -2, FIELDS[i].name);
     }
     return 1;
+}
+
+/* core.limits(root?) -> threads, what says so, bytes of memory left; files are read below root */
+static int limits(lua_State *L)
+{
+    const char *root = luaL_optstring(L, 1, "");
+    Limit l = base_limit_threads(root);
+    lua_pushinteger(L, l.threads);
+    lua_pushstring(L, l.source);
+    lua_pushinteger(L, base_limit_memory(root));
+    return 3;
 }
 
 /* core.fail_alloc(n): the n-th allocation from now fails */
@@ -94,13 +106,9 @@ static int nearest(lua_State *L)
 }
 
 const luaL_Reg MODULE_INFO[] = {
-    {"memory", memory},
-    {"isa", isa},
-    {"threads", threads},
-    {"fail_alloc", fail_alloc},
-    {"nearest", nearest},
-    {"clock", clock_seconds},
-    {"isatty", is_terminal},
-    {"interrupted", interrupted},
-    {NULL, NULL},
+    {"memory", memory},           {"isa", isa},
+    {"threads", threads},         {"fail_alloc", fail_alloc},
+    {"limits", limits},           {"nearest", nearest},
+    {"clock", clock_seconds},     {"isatty", is_terminal},
+    {"interrupted", interrupted}, {NULL, NULL},
 };

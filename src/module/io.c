@@ -92,6 +92,13 @@ static int file_there(lua_State *L)
     return 1;
 }
 
+/* core.file_kind(path) -> "file", "folder", "link" or "other"; nil: nothing is there */
+static int file_kind(lua_State *L)
+{
+    lua_pushstring(L, base_file_kind(module_check_path(L, 1)));
+    return 1;
+}
+
 /* core.write(path, string) -> true; a reader sees the old file or the new one */
 static int write_file(lua_State *L)
 {
@@ -304,7 +311,7 @@ static int read_yaml(lua_State *L)
 }
 
 const luaL_Reg MODULE_IO[] = {
-    {"read", read_file},   {"there", file_there}, {"write", write_file},
-    {"load", load_arrays}, {"open", open_arrays}, {"save", save_arrays},
-    {"formats", formats},  {"yaml", read_yaml},   {NULL, NULL},
+    {"read", read_file},   {"there", file_there}, {"file_kind", file_kind}, {"write", write_file},
+    {"load", load_arrays}, {"open", open_arrays}, {"save", save_arrays},    {"formats", formats},
+    {"yaml", read_yaml},   {NULL, NULL},
 };

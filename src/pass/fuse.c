@@ -254,12 +254,17 @@ static int place_all(Fuse *f)
     return rc;
 }
 
+/* What the program gives is needed, and what ranks do together: a rank whose part is empty reads
+ * nothing of it, and still takes part. */
 static bool start(Fuse *f)
 {
     const Graph *g = f->graph;
     f->of = base_arena_zero(&f->arena, (size_t)g->nodes.n + 1, sizeof *f->of);
     if (f->of == NULL) return false;
-    for (int i = 0; i < g->nodes.n; i++) f->of[i].group = -1;
+    for (int i = 0; i < g->nodes.n; i++) {
+        f->of[i].group = -1;
+        f->of[i].need = ir_op(g->nodes.at[i])->family == FAM_comm;
+    }
     for (int i = 0; i < g->outputs.n; i++) f->of[g->outputs.at[i].node->id].need = true;
     for (int i = 0; i < g->assigns.n; i++) f->of[g->assigns.at[i].value->id].need = true;
     for (int i = 0; i < g->effects.n; i++) f->of[g->effects.at[i].last->id].need = true;

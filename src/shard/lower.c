@@ -220,7 +220,22 @@ static Node *add_table(Lower *l, const Node *n, Node *sum, const Axes *spec)
     int64_t units[OP_MAX_RANK] = {0};
     for (int d = 0; d < n->rank; d++) units[d] = shard_units(l->s, n, d);
     Node *x = get(l, n->in[0], spec, units);
-    return x && sum ? ir_add(x, sum) : NULL;
+    return x && sum ? ir_add(ir_cast(x, (Dtype)sum->dtype), sum) : NULL;
+}
+
+/* A reduction over dims that ranks share. */
+static Node *lower_partial(Lower *l, const Node *n, Node **in, Axes *spec)
+{
+    FactorKind kind = (FactorKind)l->s->node[n->id].f.kind[shard_reduced(l->s, n)];
+    Node *made;
+    if (!shard_prepare(l, n, in, spec)) return NULL;
+    if (shard_needs_leaves(l, n)) made = shard_add_leaves(l, n, in, spec);
+    else {
+        made = shard_part(l, n, in, spec);
+        if (made) made = shard_resolve(l, n, made, kind, shard_partial(l, n), spec);
+    }
+    if (n->op == OP_scatter_add) made = add_table(l, n, made, spec);
+    return made ? ir_cast(made, (Dtype)n->dtype) : NULL;
 }
 
 static Node *lower_input(Rebuild *rb, const Node *n)
@@ -247,13 +262,8 @@ static Node *lower_node(Rebuild *rb, const Node *n, Node **in)
     for (int d = 0; d < n->rank; d++)
         if (v->f.out[d] >= 0) spec[d] = v->fact[v->f.out[d]];
     if (!take_inputs(l, n, in)) return NULL;
-    Node *made = shard_part(l, n, in, spec);
-    Axes partial = shard_partial(l, n);
-    if (partial && made) {
-        FactorKind kind = (FactorKind)v->f.kind[shard_reduced(l->s, n)];
-        made = shard_resolve(l, n, made, kind, partial, spec);
-        if (n->op == OP_scatter_add) made = add_table(l, n, made, spec);
-    }
+    bool partial = shard_partial(l, n) != 0;
+    Node *made = partial ? lower_partial(l, n, in, spec) : shard_part(l, n, in, spec);
     return keep(l, n, spec, made);
 }
 

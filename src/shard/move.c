@@ -55,6 +55,16 @@ static Node *gather_dim(Lower *l, const Node *n, Node *x, int d, Axes axes, int 
     return collective(l, OP_all_gather, x, &b);
 }
 
+Node *shard_gather_blocks(Lower *l, Node *rows, Axes axes, int blocks)
+{
+    AttrBuf b = {0};
+    ir_attr_put(&b, 0);
+    for (int i = 0; i < 4; i++) ir_attr_put(&b, blocks); /* to, size, units, blocks */
+    ir_attr_put(&b, 0);
+    put_mesh(l, axes, &b);
+    return collective(l, OP_all_gather, rows, &b);
+}
+
 /* This rank's part of dim d, which lies over `from`, as it lies over `to`. */
 static Node *slice_dim(const Lower *l, const Node *n, Node *x, int d, Axes from, Axes to)
 {

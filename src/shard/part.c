@@ -93,10 +93,30 @@ static Node *slice(Lower *l, const Node *n, Node **in, const Axes *spec)
 
 /* ---- reductions */
 
-/* Which blocks this rank has: [lo, hi) of all. */
-static void own_blocks(const Lower *l, const Node *n, int k, int *lo, int *hi)
+Dtype shard_share_dtype(const Node *n)
 {
-    Axes axes = l->s->node[n->id].fact[k];
+    bool half = n->dtype == DT_f16 || n->dtype == DT_bf16;
+    return half && ir_attr_place(n, "blocks") >= 0 && ir_blocks(n).n > 1 ? DT_f32 : (Dtype)n->dtype;
+}
+
+/* A rank that shares the index of a scatter adds to nothing; the table comes behind the sum. */
+bool shard_prepare(Lower *l, const Node *n, Node **in, const Axes *spec)
+{
+    Dtype work = shard_share_dtype(n);
+    Dim dims[OP_MAX_RANK];
+    shard_dims(l, n, spec, dims);
+    if (n->op == OP_scatter_add)
+        in[0] = ir_const(l->to, work, n->rank, dims, neutral(FACTOR_sum, work));
+    for (int i = 0; i < n->nin; i++) {
+        if (!in[i]) return false;
+        if (work != n->dtype && ir_is_float(in[i])) in[i] = ir_cast(in[i], work);
+    }
+    return true;
+}
+
+void shard_own_blocks(const Lower *l, const Node *n, int *lo, int *hi)
+{
+    Axes axes = l->s->node[n->id].fact[shard_reduced(l->s, n)];
     int parts = comm_mesh_parts(&l->s->plan->mesh, axes);
     int part = comm_mesh_part(&l->s->plan->mesh, axes, l->s->plan->rank);
     int blocks = (int)ir_blocks(n).n;
@@ -117,11 +137,12 @@ static Node *filled(Node *x, int d, int64_t from, int64_t to, int64_t length, do
     return ir_pad(ir_slice(x, start, stop, NULL), none, behind, fill);
 }
 
-/* The rank's blocks of dim d, of `size` elements on the whole, each as long as the longest. */
-static Node *level(Node *x, int d, Blocks whole, int64_t size, int lo, int hi, double fill)
+/* Blocks [lo, hi) of dim d, of `size` elements on the whole, each as long as the longest. x begins
+ * with block `at`. */
+static Node *level(Node *x, int d, Blocks whole, int64_t size, int at, int lo, int hi, double fill)
 {
     Node *block[IR_BLOCKS_MAX];
-    int64_t longest = ir_block_longest(whole, size), first = ir_block_start(whole, size, lo);
+    int64_t longest = ir_block_longest(whole, size), first = ir_block_start(whole, size, at);
     for (int b = lo; b < hi; b++) {
         int64_t from = ir_block_start(whole, size, b) - first;
         int64_t to = ir_block_start(whole, size, b + 1) - first;
@@ -158,25 +179,50 @@ static double fill_of(const Node *n, int input)
     return n->op == OP_scatter_add && input == 1 ? 0 : -0.0;
 }
 
-/* A reduction whose blocks are shared by ranks: those of this one. */
-static Node *own_share(Lower *l, const Node *n, Node **in, int k)
+/* Blocks [lo, hi) of a reduction whose blocks ranks share, out of this rank's parts. */
+static Node *reduce_blocks(Lower *l, const Node *n, Node *const *in, int lo, int hi)
 {
     const ShardNode *v = &l->s->node[n->id];
     const Blocks whole = ir_blocks(n);
-    int lo, hi, input, dim;
-    own_blocks(l, n, k, &lo, &hi);
+    int own, end, input, dim, k = shard_reduced(l->s, n);
+    Node *part[3]; /* what has blocks has no more inputs */
+    shard_own_blocks(l, n, &own, &end);
     shard_factor_end(l->s, n, k, &input, &dim);
     int64_t size = n->in[input]->dims[dim];
-    for (int i = 0; i < n->nin && whole.units % whole.n; i++)
-        for (int d = 0; d < n->in[i]->rank; d++)
-            if (v->in[i][d] == k) in[i] = level(in[i], d, whole, size, lo, hi, fill_of(n, i));
-    for (int i = 0; i < n->nin; i++)
-        if (!in[i]) return NULL;
+    bool as_they_are = whole.units % whole.n == 0 && lo == own && hi == end;
+    for (int i = 0; i < n->nin; i++) {
+        part[i] = in[i];
+        for (int d = 0; d < n->in[i]->rank && !as_they_are; d++)
+            if (v->in[i][d] == k)
+                part[i] = level(in[i], d, whole, size, own, lo, hi, fill_of(n, i));
+        if (!part[i]) return NULL;
+    }
     AttrBuf b = {.n = n->nattr};
     int at = ir_attr_place(n, "blocks");
     memcpy(b.word, n->attr, n->nattr * sizeof *b.word);
     b.word[at] = b.word[at + 1] = hi - lo;
-    return ir_attr_node(l->to, (Op)n->op, n->nin, in, &b);
+    return ir_attr_node(l->to, (Op)n->op, n->nin, part, &b);
+}
+
+/* The sum over one dim keeps the order of columns. */
+static Node *keep_order(const Lower *l, const Node *n, Node *made)
+{
+    int input, dim, k = shard_reduced(l->s, n);
+    if (k < 0 || ir_attr_place(n, "columns") < 0) return made;
+    shard_factor_end(l->s, n, k, &input, &dim);
+    return in_order(l, n, made, dim);
+}
+
+Node *shard_block(Lower *l, const Node *n, Node *const *in, int block)
+{
+    return keep_order(l, n, reduce_blocks(l, n, in, block, block + 1));
+}
+
+static Node *own_share(Lower *l, const Node *n, Node *const *in)
+{
+    int lo, hi;
+    shard_own_blocks(l, n, &lo, &hi);
+    return reduce_blocks(l, n, in, lo, hi);
 }
 
 /* How many elements this rank reduces into one. */
@@ -198,29 +244,16 @@ static Node *reduce(Lower *l, const Node *n, Node **in, const Axes *spec)
 {
     const ShardNode *v = &l->s->node[n->id];
     Dim dims[OP_MAX_RANK];
-    int k = shard_reduced(l->s, n), input, dim;
+    int k = shard_reduced(l->s, n);
     bool shared = shard_partial(l, n) != 0;
+    Dtype work = shard_share_dtype(n);
     if (shared && reduced_here(l, n, in) == 0) {
         shard_dims(l, n, spec, dims);
-        double none = neutral((FactorKind)v->f.kind[k], (Dtype)n->dtype);
-        return ir_const(l->to, (Dtype)n->dtype, n->rank, dims, none);
+        double none = neutral((FactorKind)v->f.kind[k], work);
+        return ir_const(l->to, work, n->rank, dims, none);
     }
     bool blocks = shared && ir_attr_place(n, "blocks") >= 0 && ir_blocks(n).n > 1;
-    Node *made = blocks ? own_share(l, n, in, k) : ir_node_over(l->to, n, in);
-    if (k < 0 || ir_attr_place(n, "columns") < 0) return made;
-    shard_factor_end(l->s, n, k, &input, &dim);
-    return in_order(l, n, made, dim);
-}
-
-/* A rank that shares the index adds to nothing; the table comes behind the sum (lower.c). */
-static Node *scatter(Lower *l, const Node *n, Node **in, const Axes *spec)
-{
-    Dim dims[OP_MAX_RANK];
-    if (!shard_partial(l, n)) return ir_node_over(l->to, n, in);
-    shard_dims(l, n, spec, dims);
-    in[0] = ir_const(l->to, (Dtype)n->dtype, n->rank, dims, neutral(FACTOR_sum, (Dtype)n->dtype));
-    if (reduced_here(l, n, in) == 0) return in[0];
-    return reduce(l, n, in, spec);
+    return keep_order(l, n, blocks ? own_share(l, n, in) : ir_node_over(l->to, n, in));
 }
 
 typedef Node *(*PartFn)(Lower *l, const Node *n, Node **in, const Axes *spec);
@@ -228,7 +261,7 @@ static const PartFn BY_OP[OP_COUNT] = {
     [OP_const] = sized,       [OP_reshape] = sized,  [OP_broadcast] = sized,
     [OP_iota] = iota,         [OP_rand] = rand_part, [OP_slice] = slice,
     [OP_sum] = reduce,        [OP_prod] = reduce,    [OP_reduce_max] = reduce,
-    [OP_reduce_min] = reduce, [OP_dot] = reduce,     [OP_scatter_add] = scatter,
+    [OP_reduce_min] = reduce, [OP_dot] = reduce,     [OP_scatter_add] = reduce,
 };
 
 Node *shard_part(Lower *l, const Node *n, Node **in, const Axes *spec)

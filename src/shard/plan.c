@@ -36,12 +36,12 @@ static int refuse(Ctx *cx, const char *plan, const char *why)
 }
 
 /* One more axis of the mesh, with what it is for. */
-static int add_axis(Ctx *cx, ShardPlan *p, const char *plan, const char *name, long size)
+static int add_axis(Ctx *cx, ShardPlan *p, const char *plan, const char *name, long size, long most)
 {
     Mesh *m = &p->mesh;
     const AxisKind *kind = find_kind(name, strlen(name));
     if (m->n == MESH_AXES) return refuse(cx, plan, "a mesh has at most 3 axes");
-    if (size < 1 || size > MESH_RANKS) return refuse(cx, plan, "an axis has 1 to 64 ranks");
+    if (size < 1 || size > most) return refuse(cx, plan, "an axis has 1 to 64 ranks");
     for (int a = 0; a < m->n; a++)
         if (strcmp(m->name[a], name) == 0) return refuse(cx, plan, "an axis comes twice");
     strcpy(m->name[m->n], name);
@@ -54,7 +54,7 @@ static int add_axis(Ctx *cx, ShardPlan *p, const char *plan, const char *name, l
 
 /* "data=2,fsdp=2". A script may give axes any names, which its placements use then; from elsewhere
  * another name than the usual ones is a slip. */
-static int read_axes(Ctx *cx, ShardPlan *p, const char *plan, bool any)
+static int read_axes(Ctx *cx, ShardPlan *p, const char *plan, bool any, long most)
 {
     int code = SGL_OK;
     for (const char *at = plan; code >= 0; at++) {
@@ -66,34 +66,33 @@ static int read_axes(Ctx *cx, ShardPlan *p, const char *plan, bool any)
         long size = strtol(at + n + 1, &end, 10);
         if (end == at + n + 1 || (*end && *end != ','))
             return refuse(cx, plan, "a size is missing");
-        code = add_axis(cx, p, plan, name, size);
+        code = add_axis(cx, p, plan, name, size, most);
         at = end;
         if (!*at) break;
     }
     return code;
 }
 
-static bool is_power(int n) { return n > 0 && (n & (n - 1)) == 0; }
-
-/* The axes are the job's ranks; in exact mode their shares must be whole subtrees of the blocks. */
+/* The axes are the job's ranks; in exact mode each rank over samples has a block at least. */
 static int check(Ctx *cx, const ShardPlan *p, int size)
 {
     int ranks = comm_mesh_ranks(&p->mesh);
     if (size && ranks != size)
         return base_fail(cx, SGL_EARG, "plan: the mesh has %d ranks, the job %d", ranks, size);
-    if (!p->blocks || ranks == 1) return SGL_OK;
-    if (is_power(ranks) && is_power(p->blocks) && ranks <= p->blocks) return SGL_OK;
-    base_fail(cx, SGL_EARG, "exact: %d blocks cannot be shared by %d ranks", p->blocks, ranks);
-    base_err_hint(&cx->err, "both must be powers of 2, and no more ranks than blocks");
+    int share = comm_mesh_parts(&p->mesh, p->samples);
+    if (!p->blocks || share <= p->blocks) return SGL_OK;
+    base_fail(cx, SGL_EARG, "exact: %d blocks cannot be shared by %d ranks", p->blocks, share);
+    base_err_hint(&cx->err, "as many blocks as ranks that share samples: shards = %d", share);
     return SGL_EARG;
 }
 
 int shard_plan_read(Ctx *cx, const char *plan, int ranks, bool any, ShardPlan *out)
 {
     int code, one = ranks ? ranks : 1;
-    if (!plan || !*plan || !strcmp(plan, "ddp")) code = add_axis(cx, out, "ddp", "data", one);
-    else if (!strcmp(plan, "fsdp")) code = add_axis(cx, out, plan, "fsdp", one);
-    else code = read_axes(cx, out, plan, any);
+    long most = out->planned ? SHARD_MOST_RANKS : MESH_RANKS;
+    if (!plan || !*plan || !strcmp(plan, "ddp")) code = add_axis(cx, out, "ddp", "data", one, most);
+    else if (!strcmp(plan, "fsdp")) code = add_axis(cx, out, plan, "fsdp", one, most);
+    else code = read_axes(cx, out, plan, any, most);
     return code < 0 ? code : check(cx, out, ranks);
 }
 

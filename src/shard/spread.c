@@ -15,11 +15,10 @@
 static bool can_cut(const Sharding *s, const Node *n, int k)
 {
     FactorKind kind = (FactorKind)s->node[n->id].f.kind[k];
-    bool half = n->dtype == DT_f16 || n->dtype == DT_bf16;
     if (kind == FACTOR_fix || kind == FACTOR_pick || kind == FACTOR_own) return false;
     if (kind != FACTOR_sum && kind != FACTOR_prod) return true;
     if (!s->plan->blocks || !ir_is_float(n)) return true;
-    return ir_blocks(n).n > 1 && k == shard_reduced(s, n) && !half;
+    return ir_blocks(n).n > 1 && k == shard_reduced(s, n);
 }
 
 /* Lays axes on a dim, unless the value uses them elsewhere or has others there. */
@@ -202,8 +201,11 @@ static void seed_storage(Sharding *s)
 
 int shard_spread(Sharding *s)
 {
-    for (int i = 0; i < s->g->inputs.n; i++)
-        s->placed = s->placed || (s->place[i] && strcmp(s->place[i], SHARD_WHOLE));
+    for (int i = 0, words; i < s->g->inputs.n; i++) {
+        const int64_t *word = ir_side_get(s->g->inputs.at[i].node, SIDE_asked, &words);
+        const char *place = s->place[i] || !word ? s->place[i] : ir_attr_text(*word);
+        s->placed = s->placed || (place && strcmp(place, SHARD_WHOLE));
+    }
     seed_samples(s);
     settle(s);
     int code = seed_placed(s);

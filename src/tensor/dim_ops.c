@@ -12,13 +12,6 @@
 #include "tensor/room.h"
 #include "ir/check.h"
 
-static int push_result(lua_State *L, Host *h, Dim d)
-{
-    if (d == DIM_FAIL) return bind_throw(L, h);
-    tensor_push_size(L, d);
-    return 1;
-}
-
 /* The operand as a size; negative integers go to *minus. DIM_FAIL: it is something else. A float,
  * 2.0 as well, is: what Lua computes with it is a float. */
 static Dim operand(lua_State *L, int arg, bool *minus)
@@ -40,6 +33,70 @@ static int as_number(lua_State *L, Host *h, Op op)
                           "a symbolic size has no value here: outside a "
                           "captured function only + - * // and %% of sizes work");
     tensor_operator(L, h, op);
+    return 1;
+}
+
+/* Is the innermost Lua function one of the library's? */
+static bool called_by_library(lua_State *L)
+{
+    lua_Debug ar;
+    for (int level = 1; lua_getstack(L, level, &ar); level++) {
+        lua_getinfo(L, "S", &ar);
+        if (*ar.what != 'C') return !strncmp(ar.source, "=sgl/", 5);
+    }
+    return true;
+}
+
+/* The first symbol of a comparison that the example has no size for, or -1. */
+static int unknown_symbol(Host *h, const DimGuard *g)
+{
+    const Assumed *assumed = tensor_recorder(h)->assumed;
+    int symbols[64];
+    int n = ir_dim_symbols(h->cx, g->a, symbols, 32);
+    n += ir_dim_symbols(h->cx, g->b, symbols + n, 32);
+    for (int i = 0; i < n; i++)
+        if (!assumed || !assumed->example || symbols[i] >= assumed->nexample ||
+            !assumed->example[symbols[i]])
+            return symbols[i];
+    return -1;
+}
+
+/* By the sizes of the example, and recorded. */
+static bool decide(lua_State *L, Host *h, DimGuard g)
+{
+    Assumed *assumed = tensor_recorder(h)->assumed;
+    int unknown = unknown_symbol(h, &g);
+    if (unknown >= 0)
+        bind_raise(L, SGL_ESHAPE, "give it a range that decides: sgl.dim(name, { min =, max = })",
+                   "the size '%s' is not known here, so it cannot be compared",
+                   ir_dim_symbol_at(h->cx, unknown)->name);
+    g.result = true;
+    int which;
+    g.result = tensor_guards_hold(h->cx, &(DimGuards){.at = &g, .n = 1}, assumed->example, &which);
+    g.src = bind_src(L, h, NULL);
+    if (!vec_push(&assumed->sizes, g)) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a guard");
+    return g.result;
+}
+
+/* What the user computes of sizes may be beyond what a size can be, where it would stay at the end
+ * of the range: the step is held to sizes for which it is not. */
+static void check_most(lua_State *L, Host *h, Dim d)
+{
+    int64_t lo, hi;
+    ir_dim_range(h->cx, d, &lo, &hi);
+    DimGuard g = {.order = DIM_LT, .a = d, .add = DIM_MOST};
+    if (hi < DIM_MOST || called_by_library(L)) return;
+    if (!ir_dim_is_const(d) && (!tensor_recording(h) || unknown_symbol(h, &g) >= 0)) return;
+    if (!ir_dim_is_const(d) && decide(L, h, g)) return;
+    bind_raise(L, SGL_ESHAPE, "compute it of floats, n * 1.0 * m, or outside the step",
+               "what is computed of sizes is beyond 2^60 here");
+}
+
+static int push_result(lua_State *L, Host *h, Dim d)
+{
+    if (d == DIM_FAIL) return bind_throw(L, h);
+    check_most(L, h, d);
+    tensor_push_size(L, d);
     return 1;
 }
 
@@ -119,28 +176,6 @@ static int certain(Ctx *cx, const DimGuard *g)
     return at_least(cx, g->a, g->b, g->add + !strict) ? 0 : -1;
 }
 
-/* By the sizes of the example, and recorded. */
-static bool decide(lua_State *L, Host *h, DimGuard g)
-{
-    Assumed *assumed = tensor_recorder(h)->assumed;
-    int symbols[64];
-    int n = ir_dim_symbols(h->cx, g.a, symbols, 32);
-    n += ir_dim_symbols(h->cx, g.b, symbols + n, 32);
-    for (int i = 0; i < n; i++)
-        if (!assumed || !assumed->example || symbols[i] >= assumed->nexample ||
-            !assumed->example[symbols[i]])
-            bind_raise(L, SGL_ESHAPE,
-                       "give it a range that decides: sgl.dim(name, { min =, max = })",
-                       "the size '%s' is not known here, so it cannot be compared",
-                       ir_dim_symbol_at(h->cx, symbols[i])->name);
-    g.result = true;
-    int which;
-    g.result = tensor_guards_hold(h->cx, &(DimGuards){.at = &g, .n = 1}, assumed->example, &which);
-    g.src = bind_src(L, h, NULL);
-    if (!vec_push(&assumed->sizes, g)) bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a guard");
-    return g.result;
-}
-
 /* A side of a comparison that is a number: the whole number below it, and whether it is whole. */
 static int64_t number_side(lua_State *L, int arg, bool *whole)
 {
@@ -194,17 +229,6 @@ static int dim_name(lua_State *L)
     Str *s = bind_text(L);
     ir_dim_text(h->cx, tensor_dim_at(L, 1), s);
     return bind_text_push(L, s);
-}
-
-/* Is the innermost Lua function one of the library's? */
-static bool called_by_library(lua_State *L)
-{
-    lua_Debug ar;
-    for (int level = 1; lua_getstack(L, level, &ar); level++) {
-        lua_getinfo(L, "S", &ar);
-        if (*ar.what != 'C') return !strncmp(ar.source, "=sgl/", 5);
-    }
-    return true;
 }
 
 /* core.size_text(size): in a step the text is that of the size of the example, which a guard then

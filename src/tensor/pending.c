@@ -3,7 +3,8 @@
  * Bounds: PENDING_NODES nodes not run are run; a trace is compacted when it doubled and weighs
  *         over its limit, and run when WAITING_NODES of it then wait; what then still has
  *         HISTORY_NODES nodes, or HISTORY_BYTES of values that nothing else holds, is cut: all its
- *         tensors become leaves. All this waits a while for a good moment.
+ *         tensors become leaves, but for those that cannot run. All this waits a while for a good
+ *         moment.
  */
 #include "tensor/break.h"
 #include "tensor/gradient.h"
@@ -30,8 +31,9 @@ void tensor_pending_idle(Host *h)
     if (tr && !tr->pins && tr->handles.next == &tr->handles) tensor_pending_drop(h);
 }
 
-/* A new trace takes the place of the old one only when all was moved. */
-void tensor_pending_compact(Host *h)
+/* A new trace takes the place of the old one only when all was moved; without `history` what has a
+ * value is where gradients end. */
+static void compact(Host *h, bool history)
 {
     TensorRoom *room = room_of(h);
     Recorder *r = &room->pending;
@@ -39,7 +41,8 @@ void tensor_pending_compact(Host *h)
     room->job = NULL;
     if (!r->trace || r->trace->pins) return;
     Trace *new = base_mem_zero(1, sizeof *new);
-    bool moved = new &&tensor_trace_init(new, h->cx) == SGL_OK &&tensor_trace_move(r->trace, new);
+    bool moved =
+        new &&tensor_trace_init(new, h->cx) == SGL_OK &&tensor_trace_move(r->trace, new, history);
     base_err_clear(&h->cx->err);
     if (moved) {
         tensor_pending_drop(h);
@@ -49,6 +52,8 @@ void tensor_pending_compact(Host *h)
         base_mem_free(new);
     }
 }
+
+void tensor_pending_compact(Host *h) { compact(h, true); }
 
 static bool is_final(int status) { return status == SGL_ENOMEM || status == SGL_EINTR; }
 
@@ -83,14 +88,21 @@ static int realize_all(Host *h, Trace *tr)
     return status;
 }
 
-/* All tensors of the trace become leaves, if each has a value. */
+/* All tensors of the trace become leaves. Those that fail to run have no value: they stay, over the
+ * values that they would read. */
 static int cut(Host *h, Trace *tr)
 {
-    int status = realize_all(h, tr);
-    if (status != SGL_OK) return status < 0 ? status : SGL_OK;
-    for (Tensor *t = tr->handles.next; t != &tr->handles; t = t->next) t->cut = !t->leaf;
+    int failing = realize_all(h, tr);
+    if (failing < 0) return failing;
+    for (Tensor *t = tr->handles.next, *next; t != &tr->handles; t = next) {
+        next = t->next;
+        if (!t->storage) continue;
+        t->cut = !t->leaf;
+        tensor_detach(t);
+    }
     room_of(h)->last_cut = tensor_id();
-    tensor_pending_drop(h);
+    if (failing) compact(h, false);
+    else tensor_pending_drop(h);
     return SGL_OK;
 }
 

@@ -35,7 +35,7 @@ void tensor_job_free(Job *j); /* NULL is allowed */
 /* What a file adds to sgl.core, and to the class of tensors. */
 extern const luaL_Reg TENSOR_MAKE[], TENSOR_APPLY[], TENSOR_GRAD[], TENSOR_RNG[], TENSOR_GRAPH[],
     TENSOR_SIDE[], TENSOR_BREAK[], TENSOR_CACHE[], TENSOR_DIM[], TENSOR_NUMBER[], TENSOR_CUSTOM[],
-    TENSOR_RANKS[];
+    TENSOR_RANKS[], TENSOR_RANKS_PLAN[];
 extern const luaL_Reg TENSOR_META[], TENSOR_READ_METHODS[];
 void tensor_open_ops(lua_State *L); /* (methods, metatable, host): adds the operators */
 /* Push (methods, metatable), or the metatable. */

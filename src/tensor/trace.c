@@ -141,27 +141,40 @@ static int64_t own_bytes(const Trace *tr)
 
 /* Marks what the handles need, and beside it what the pending ones among them will read. A value
  * that was assigned is needed as a value alone: no gradient goes behind it. */
-static void mark_needed(const Trace *tr, const Needs *needs)
+static void mark_needed(const Trace *tr, const Needs *needs, bool history)
 {
     for (const Tensor *t = tr->handles.next; t != &tr->handles; t = t->next) {
         needs->copied[t->node->id] = COPY_NODE;
         if (!t->storage) needs->pending[t->node->id] = COPY_NODE;
     }
-    tensor_copy_mark(tr->graph, tr, true, needs->copied);
+    tensor_copy_mark(tr->graph, tr, history, needs->copied);
     tensor_copy_mark(tr->graph, tr, false, needs->pending);
+}
+
+/* Without a history the inputs that stand for computed values say so: no gradient goes behind. */
+static bool name_cut(const Trace *old, Trace *new, Node *const *made, const Needs *needs)
+{
+    bool ok = true;
+    for (int id = 0; ok && id < old->graph->nodes.n; id++) {
+        int op = old->graph->nodes.at[id]->op;
+        if (needs->copied[id] == COPY_INPUT && op != OP_input && op != OP_detach)
+            ok = ir_input_name(new->graph, made[id], TRACE_CUT) == SGL_OK;
+    }
+    return ok;
 }
 
 /* What handles need is copied; the values worth keeping, leaves and handles move when that is
  * done. */
-bool tensor_trace_move(Trace *old, Trace *new)
+bool tensor_trace_move(Trace *old, Trace *new, bool history)
 {
     int n = old->graph->nodes.n;
     Needs needs = {base_mem_zero(n + 1, 1), base_mem_zero(n + 1, 1)};
     Node **made = base_mem_zero(n + 1, sizeof *made);
     bool moved = false;
     if (needs.copied && needs.pending && made) {
-        mark_needed(old, &needs);
+        mark_needed(old, &needs, history);
         moved = tensor_copy(old->graph, needs.copied, new->graph, made) == SGL_OK &&
+                (history || name_cut(old, new, made, &needs)) &&
                 move_all(old, new, made, &needs) == SGL_OK;
         for (int id = 0; id < n; id++) new->waiting += needs.pending[id] == COPY_NODE;
     }

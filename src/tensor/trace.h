@@ -41,9 +41,10 @@ struct Trace {
 /* Begins with an empty graph; SGL_ENOMEM. */
 int tensor_trace_init(Trace *tr, Ctx *cx);
 void tensor_trace_end(Trace *tr);                  /* handles on it are left without a node */
-/* Moves all that handles of `old` need to `new`, which is empty. false: no memory for it, and
- * nothing has moved; it is not worth another try before `old` has doubled. */
-bool tensor_trace_move(Trace *old, Trace *new);
+/* Moves all that handles of `old` need to `new`, which is empty; without `history` what has a value
+ * becomes an input, called TRACE_CUT. false: no memory for it, and nothing has moved; it is not
+ * worth another try before `old` has doubled. */
+bool tensor_trace_move(Trace *old, Trace *new, bool history);
 int64_t tensor_trace_weight(const Trace *tr);      /* in bytes: of values, and for each node */
 /* The input that stands for t, which is on no trace; a new one at first. NULL: the error is set. */
 Node *tensor_trace_leaf(Trace *tr, const Tensor *t);

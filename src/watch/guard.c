@@ -1,7 +1,10 @@
 /* guard.c: guards: recorded once, checked before each run, explained when one fails.
  *
  * Holds: a value is compared as its type and 64 bits, strings by address first. The anchor, the
- *        userdata's value, is a list of all objects; a slot of it is known by the address.
+ *        userdata's value, is a list of all objects; a slot of it is known by the address. What was
+ *        reached through a table with weak keys or values is in a list of its own, whose values are
+ *        weak, under slots below 0: a guard keeps nothing alive that the script does not, and one
+ *        on what is gone fails.
  *        Guards are sorted by container, so each container is fetched once. Conditions come last,
  *        in numbers too.
  */
@@ -26,10 +29,11 @@ typedef struct Guarded {
 struct Guards {
     Host *host;
     Map slot_of; /* address of a container: slot; dropped when done */
+    Map weak;    /* addresses of what was reached through weak tables; dropped when done */
     Map known;   /* hash of a place: guard + 1; dropped when done */
     VEC(Guarded) fast, slow;
     VEC(Condition *) conditions;
-    int slots;
+    int slots, weak_slots;
     uint64_t version; /* of all objects when the slow ones were last found to hold */
     uint64_t rules;   /* the host's when the capture began */
     bool done;
@@ -44,6 +48,7 @@ static int guards_gc(lua_State *L)
     Guards *g = lua_touserdata(L, 1);
     base_map_free(&g->slot_of);
     base_map_free(&g->known);
+    base_map_free(&g->weak);
     vec_free(&g->fast);
     vec_free(&g->slow);
     for (int i = 0; i < g->conditions.n; i++) g->conditions.at[i]->ops->free(g->conditions.at[i]);
@@ -52,6 +57,8 @@ static int guards_gc(lua_State *L)
     lua_rawsetp(L, LUA_REGISTRYINDEX, g);
     return 0;
 }
+
+void watch_guards_check(lua_State *L, int at) { luaL_checkudata(L, at, CLASS); }
 
 static const luaL_Reg GUARDS_META[] = {{"__gc", guards_gc}, {NULL, NULL}};
 
@@ -75,21 +82,88 @@ static void no_memory(lua_State *L)
     bind_raise(L, SGL_ENOMEM, NULL, "out of memory for the guards of a step");
 }
 
-/* Pops a value into a new slot of the anchor list at `anchor`. */
-static int slot_new(lua_State *L, Guards *g, int anchor)
+static const char WEAK; /* where the anchor has the list of what is weak */
+
+/* Pushes that list, which is made when it is first asked for. */
+static void push_weak(lua_State *L, int anchor)
 {
-    lua_rawseti(L, anchor, ++g->slots);
-    return g->slots;
+    if (lua_rawgetp(L, anchor, &WEAK) == LUA_TTABLE) return;
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_createtable(L, 0, 1);
+    lua_pushliteral(L, "v");
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, anchor, &WEAK);
+}
+
+/* Pops a value into a new slot of the anchor list at `anchor`, or of what is weak there. */
+static int slot_new(lua_State *L, Guards *g, int anchor, bool weak)
+{
+    if (!weak) {
+        lua_rawseti(L, anchor, ++g->slots);
+        return g->slots;
+    }
+    push_weak(L, anchor);
+    lua_insert(L, -2);
+    lua_rawseti(L, -2, ++g->weak_slots);
+    lua_pop(L, 1);
+    return -g->weak_slots;
+}
+
+/* Pushes what is in a slot: nil, where that was weak, and is gone. */
+static int push_slot(lua_State *L, int anchor, int slot)
+{
+    if (slot >= 0) return lua_rawgeti(L, anchor, slot);
+    push_weak(L, anchor);
+    int type = lua_rawgeti(L, -1, -slot);
+    lua_replace(L, -2);
+    return type;
+}
+
+static bool is_collected(int type)
+{
+    return type == LUA_TTABLE || type == LUA_TFUNCTION || type == LUA_TUSERDATA ||
+           type == LUA_TTHREAD;
+}
+
+static bool is_weak(lua_State *L, const Guards *g, int at)
+{
+    uint64_t one;
+    return is_collected(lua_type(L, at)) &&
+           base_map_get(&g->weak, (uintptr_t)lua_topointer(L, at), &one);
+}
+
+/* Has the table weak keys or values, or was it reached through one that has? What is found in it
+ * then belongs to nobody here. */
+static bool leads_weakly(lua_State *L, const Guards *g, int at)
+{
+    bool weak = is_weak(L, g, at);
+    if (weak || lua_type(L, at) != LUA_TTABLE || !lua_getmetatable(L, at)) return weak;
+    lua_pushliteral(L, "__mode");
+    weak = lua_rawget(L, -2) == LUA_TSTRING;
+    lua_pop(L, 2);
+    return weak;
+}
+
+/* An object that a weak place leads to is weak, unless another led to it before. */
+static void mark_weak(lua_State *L, Guards *g, int at)
+{
+    uint64_t key = (uintptr_t)lua_topointer(L, at), slot;
+    if (!is_collected(lua_type(L, at)) || base_map_get(&g->slot_of, key, &slot)) return;
+    if (!base_map_set(&g->weak, key, 1)) no_memory(L);
 }
 
 static int container_slot(lua_State *L, Guards *g, int anchor, int at)
 {
     uint64_t slot, key = (uintptr_t)lua_topointer(L, at);
-    if (base_map_get(&g->slot_of, key, &slot)) return (int)slot;
+    if (base_map_get(&g->slot_of, key, &slot)) return (int)(int64_t)slot;
+    bool weak = is_weak(L, g, at);
     lua_pushvalue(L, at);
-    slot = (uint64_t)slot_new(L, g, anchor);
+    slot = (uint64_t)(int64_t)slot_new(L, g, anchor, weak);
     if (!base_map_set(&g->slot_of, key, slot)) no_memory(L);
-    return (int)slot;
+    return (int)(int64_t)slot;
 }
 
 typedef struct Place {
@@ -124,11 +198,16 @@ void watch_guard_add(lua_State *L, Guards *g, GuardKind kind, int at, const void
     int anchor = lua_gettop(L);
     Guarded q = {.kind = (uint8_t)kind, .slow = slow, .value = value_at(L, value)};
     q.container = container_slot(L, g, anchor, at);
+    if (kind != GUARD_META && leads_weakly(L, g, at)) {
+        mark_weak(L, g, key);
+        mark_weak(L, g, value);
+    }
     lua_pushvalue(L, key);
-    q.key = kind == GUARD_UPVALUE ? (int)lua_tointeger(L, key) : slot_new(L, g, anchor);
+    q.key = kind == GUARD_UPVALUE ? (int)lua_tointeger(L, key)
+                                  : slot_new(L, g, anchor, is_weak(L, g, key));
     lua_settop(L, anchor);
     lua_pushvalue(L, value);
-    q.value_slot = slot_new(L, g, anchor);
+    q.value_slot = slot_new(L, g, anchor, is_weak(L, g, value));
     if (!(slow ? vec_push(&g->slow, q) : vec_push(&g->fast, q))) no_memory(L);
     lua_settop(L, key - 1);
 }
@@ -180,7 +259,7 @@ bool watch_guards_condition(lua_State *L, Guards *g, Condition *c)
     if (!vec_push(&g->conditions, c)) return false;
     lua_rawgetp(L, LUA_REGISTRYINDEX, g);
     lua_insert(L, -2);
-    c->slot = slot_new(L, g, lua_absindex(L, -2));
+    c->slot = slot_new(L, g, lua_absindex(L, -2), false);
     lua_pop(L, 1);
     return true;
 }
@@ -231,12 +310,16 @@ static lua_Integer count_keys(lua_State *L, int t)
     return n;
 }
 
-/* Pushes what is now at the guard's place; `container` holds the container. */
+/* Pushes what is now at the guard's place; `container` holds the container, nil if it is gone. */
 static void push_now(lua_State *L, Host *h, const Guarded *q, int anchor, int container)
 {
+    if (lua_isnil(L, container)) {
+        lua_pushnil(L);
+        return;
+    }
     switch ((GuardKind)q->kind) {
     case GUARD_FIELD:
-        lua_rawgeti(L, anchor, q->key);
+        push_slot(L, anchor, q->key);
         lua_rawget(L, container);
         return;
     case GUARD_UPVALUE:
@@ -259,11 +342,20 @@ static void push_now(lua_State *L, Host *h, const Guarded *q, int anchor, int co
     }
 }
 
+/* What is gone left its address to others. */
+static bool is_there(lua_State *L, int anchor, int slot)
+{
+    bool there = push_slot(L, anchor, slot) != LUA_TNIL;
+    lua_pop(L, 1);
+    return there;
+}
+
 /* Is the value on the top the guard's? */
 static bool is_same(lua_State *L, const Guarded *q, int anchor)
 {
     Value v = value_at(L, -1);
-    if (v.type == q->value.type && v.bits == q->value.bits) return true;
+    if (v.type == q->value.type && v.bits == q->value.bits)
+        return q->value_slot >= 0 || is_there(L, anchor, q->value_slot);
     if (v.type != LUA_TSTRING || q->value.type != LUA_TSTRING) return false;
     lua_rawgeti(L, anchor, q->value_slot);
     bool same = lua_rawequal(L, -1, -2);
@@ -278,10 +370,12 @@ static int first_failing(lua_State *L, Host *h, const Guarded *list, int n, int 
     for (int i = 0; i < n; i++) {
         const Guarded *q = &list[i];
         if (q->container != fetched) {
-            lua_rawgeti(L, anchor, q->container);
+            bool there = push_slot(L, anchor, q->container) != LUA_TNIL;
             lua_replace(L, container);
             fetched = q->container;
+            if (!there) return i;
         }
+        if (q->key < 0 && !is_there(L, anchor, q->key)) return i;
         push_now(L, h, q, anchor, container);
         if (!is_same(L, q, anchor)) return i;
         lua_settop(L, container);
@@ -321,6 +415,7 @@ void watch_guards_done(lua_State *L, Guards *g, bool settle)
     }
     base_map_free(&g->slot_of);
     base_map_free(&g->known);
+    base_map_free(&g->weak);
     g->done = true;
     g->version = g->host->version;
 }
@@ -414,7 +509,7 @@ static void push_guard(lua_State *L, const Guarded *q)
     lua_createtable(L, 0, 5);
     lua_pushstring(L, KIND_NAMES[q->kind]);
     lua_setfield(L, 4, "kind");
-    lua_rawgeti(L, 2, q->container);
+    push_slot(L, 2, q->container);
     if (q->kind == GUARD_UPVALUE) {
         const char *name = lua_getupvalue(L, 5, q->key);
         lua_settop(L, 5);
@@ -422,11 +517,11 @@ static void push_guard(lua_State *L, const Guarded *q)
         lua_setfield(L, 4, "name");
         lua_pushinteger(L, q->key);
     } else {
-        lua_rawgeti(L, 2, q->key);
+        push_slot(L, 2, q->key);
     }
     lua_setfield(L, 4, "key");
     lua_setfield(L, 4, "container");
-    lua_rawgeti(L, 2, q->value_slot);
+    push_slot(L, 2, q->value_slot);
     lua_setfield(L, 4, "value");
 }
 
@@ -460,7 +555,7 @@ static int guards_objects(lua_State *L)
     lua_getiuservalue(L, 1, 1);
     lua_newtable(L);
     for (int i = 0, n = 0; i < count(g); i++) {
-        int type = lua_rawgeti(L, 2, guard_at(g, i)->value_slot);
+        int type = push_slot(L, 2, guard_at(g, i)->value_slot);
         lua_pop(L, 1);
         if (type != LUA_TTABLE && type != LUA_TUSERDATA) continue;
         push_guard(L, guard_at(g, i));
@@ -478,7 +573,7 @@ static int guards_now(lua_State *L)
     const Guarded *q = guard_at(g, i);
     lua_settop(L, 2);
     lua_getiuservalue(L, 1, 1);
-    lua_rawgeti(L, 3, q->container);
+    push_slot(L, 3, q->container);
     push_now(L, g->host, q, 3, 4);
     return 1;
 }

@@ -198,57 +198,7 @@ static bool is_unwinding(Watch *w, const lua_Debug *ar)
     return false;
 }
 
-/* ---- constants: sizes in a dump are big-endian base 128, the top bit marks the last byte */
-
-enum { DUMP_HEAD = 4 + 1 + 1 + 6 + 3 + 8 + 8 };
-enum { K_FALSE = 0x01, K_TRUE = 0x11, K_INT = 0x03, K_FLOAT = 0x13, K_SHORT = 0x04, K_LONG = 0x14 };
-
-static size_t dump_size(const uint8_t **p)
-{
-    size_t n = 0;
-    do n = n << 7 | (**p & 0x7f);
-    while (!(*(*p)++ & 0x80));
-    return n;
-}
-
-static const uint8_t *skip_constant(const uint8_t *p)
-{
-    uint8_t type = *p++;
-    if (type == K_INT || type == K_FLOAT) return p + 8;
-    if (type != K_SHORT && type != K_LONG) return p;
-    size_t n = dump_size(&p);
-    return p + n - 1;
-}
-
-/* Where the code begins in a stripped dump, and how long it is. */
-static const uint8_t *dump_code(const uint8_t *p, size_t *n)
-{
-    p += DUMP_HEAD + 1;                        /* the number of upvalues */
-    for (int i = 0; i < 3; i++) dump_size(&p); /* no source; first and last line */
-    p += 3;                                    /* parameters, varargs, stack */
-    *n = dump_size(&p);
-    return p;
-}
-
-static int dump_write(lua_State *L, const void *p, size_t n, void *ud)
-{
-    (void)L;
-    base_str_add(ud, p, n);
-    return 0;
-}
-
-/* Takes the dump in s. */
-static bool code_read(Code *c, Str *s)
-{
-    size_t n;
-    const uint8_t *p = dump_code((const uint8_t *)s->at, &n);
-    p += n * sizeof(Instruction);
-    *c = (Code){.n = (int)dump_size(&p), .bytes = (uint8_t *)s->at};
-    c->at = base_mem_alloc(((size_t)c->n + 1) * sizeof *c->at);
-    for (int i = 0; c->at && i < c->n; i++, p = skip_constant(p))
-        c->at[i] = (uint32_t)(p - c->bytes);
-    return c->at != NULL;
-}
+/* ---- constants, from a dump */
 
 /* Index of the constants of the function on the top of the stack, which is anchored. */
 static int code_of(lua_State *L, Watch *w, const void *first)
@@ -257,8 +207,7 @@ static int code_of(lua_State *L, Watch *w, const void *first)
     if (first && base_map_get(&w->code_of, (uintptr_t)first, &i)) return (int)i;
     Str s = {0};
     Code c = {0};
-    if (lua_dump(L, dump_write, &s, 1) || s.failed || !code_read(&c, &s) ||
-        !vec_push(&w->codes, c)) {
+    if (!watch_dump(L, &s) || !watch_dump_constants(&c, &s) || !vec_push(&w->codes, c)) {
         base_mem_free(c.at);
         base_str_free(&s);
         return bind_raise(L, SGL_ENOMEM, NULL, "out of memory for a capture");
@@ -283,24 +232,7 @@ bool watch_hook_constant(lua_State *L, lua_Debug *ar, Watch *w, Frame *f, int i)
     }
     const Code *c = &w->codes.at[f->code];
     if (i >= c->n) return false;
-    const uint8_t *p = c->bytes + c->at[i];
-    uint8_t type = *p++;
-    lua_Integer integer;
-    lua_Number number;
-    if (type == K_INT) {
-        memcpy(&integer, p, sizeof integer);
-        lua_pushinteger(L, integer);
-    } else if (type == K_FLOAT) {
-        memcpy(&number, p, sizeof number);
-        lua_pushnumber(L, number);
-    } else if (type == K_SHORT || type == K_LONG) {
-        size_t n = dump_size(&p);
-        lua_pushlstring(L, (const char *)p, n - 1);
-    } else if (type == K_TRUE || type == K_FALSE) {
-        lua_pushboolean(L, type == K_TRUE);
-    } else {
-        lua_pushnil(L);
-    }
+    watch_dump_push(L, c->bytes + c->at[i]);
     return true;
 }
 
@@ -415,11 +347,24 @@ bool watch_lost(lua_State *L, const Watch *w)
     return w->on && (lua_gethook(L) != hook || lua_gethookcount(L) != 1);
 }
 
+/* The functions whose constants were read were anchored for as long as their addresses counted. */
+static void forget_codes(lua_State *L, const Watch *w)
+{
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, w->guards) == LUA_TTABLE)
+        for (uint32_t i = 0; i < w->code_of.cap; i++) {
+            if (!w->code_of.used[i]) continue;
+            lua_pushnil(L);
+            lua_rawsetp(L, -2, (const void *)(uintptr_t)w->code_of.slot[i].key);
+        }
+    lua_pop(L, 1);
+}
+
 /* Puts back hook and allocator, here and in coroutines that were given the hook. */
 void watch_off(lua_State *L, Watch *w)
 {
     if (!w || !w->on) return;
     w->on = false;
+    forget_codes(L, w);
     if (w->journal) watch_journal_end(L, w);
     watching = w->outer;
     w->host->lookout = NULL;
@@ -449,6 +394,7 @@ void watch_free(Watch *w)
     base_map_free(&w->internal);
     base_map_free(&w->given);
     base_map_free(&w->walked);
+    base_map_free(&w->seen);
     base_map_free(&w->behind);
     base_map_free(&w->handlers);
     base_map_free(&w->frame_of);
@@ -474,9 +420,8 @@ static void test_hook(lua_State *L, lua_Debug *ar)
 static bool test_passes(const Str *dump)
 {
     size_t n, at = 0;
-    if (dump->failed || dump->n < DUMP_HEAD + 16) return false;
-    const uint8_t *code = dump_code((const uint8_t *)dump->at, &n);
-    if (n > TEST_MOST || test.n < 6) return false;
+    const uint8_t *code = watch_dump_code(dump, &n);
+    if (!code || n > TEST_MOST || test.n < 6) return false;
     for (int i = 0; i < test.n; i++, at++) {
         while (at < n &&
                memcmp(code + at * sizeof(Instruction), &test.seen[i], sizeof(Instruction)) != 0)
@@ -495,7 +440,7 @@ static bool test_lua(lua_State *L)
     Str dump = {0};
     test.n = 0;
     bool fine = LUA_VERSION_NUM == 504 && lua_version(L) == 504 &&
-                luaL_loadstring(L, CHUNK) == LUA_OK && lua_dump(L, dump_write, &dump, 1) == 0;
+                luaL_loadstring(L, CHUNK) == LUA_OK && watch_dump(L, &dump);
     if (fine) {
         lua_pushboolean(L, 1);
         lua_pushboolean(L, 0);

@@ -132,6 +132,7 @@ static bool is_first(Watch *w, const void *p, uint64_t what)
 static void guard_field(lua_State *L, Watch *w, const Frame *f, int key, bool slow)
 {
     int t = lua_gettop(L);
+    watch_looked(L, w, t, key);
     lua_pushvalue(L, key);
     lua_rawget(L, t);
     if (slow || watch_old(L, w, f, t)) {
@@ -214,6 +215,7 @@ static void refuse_written(lua_State *L, const Watch *w, int t)
 
 void watch_length(lua_State *L, Watch *w, const Frame *f, int at)
 {
+    watch_looked(L, w, at, 0);
     if (!watch_old(L, w, f, at)) return;
     bool slow = bind_push_fields(L, at);
     int t = lua_gettop(L);
@@ -305,6 +307,7 @@ static void guard_entries(lua_State *L, Watch *w, int t, bool slow)
  * which; and their order, which a table that grew and shrank may give another. */
 void watch_keys(lua_State *L, Watch *w, const Frame *f, int at)
 {
+    watch_looked(L, w, at, 0);
     if (!watch_old(L, w, f, at) || !is_first(w, lua_topointer(L, at), KEYS_COUNTED)) return;
     bool slow = bind_push_fields(L, at);
     int t = lua_gettop(L);
@@ -323,6 +326,7 @@ void watch_table(lua_State *L, Watch *w, const Frame *f, int at)
 {
     int t = lua_gettop(L) + 1;
     luaL_checkstack(L, LUA_MINSTACK, "guards");
+    watch_looked(L, w, at, 0);
     lua_pushvalue(L, at);
     for (int i = 0; i < MOST_TABLES && lua_istable(L, t); i++) {
         bool old = watch_old(L, w, f, t), slow = bind_push_fields(L, t);
@@ -333,19 +337,35 @@ void watch_table(lua_State *L, Watch *w, const Frame *f, int at)
     lua_settop(L, t - 1);
 }
 
+/* The table at `at` and those within. One that was born inside is no guard, but what it holds may
+ * be; it is gone through once. */
+static void read_all(lua_State *L, Watch *w, const Frame *f, int at, Map *seen)
+{
+    enum { MOST_DEPTH = 16 };
+    int top = lua_gettop(L);
+    uint64_t one;
+    const void *p = lua_topointer(L, at);
+    bool old = watch_old(L, w, f, at);
+    if (!lua_checkstack(L, LUA_MINSTACK) || top > 8 * MOST_DEPTH + LUA_MINSTACK) return;
+    watch_looked(L, w, at, 0);
+    if (old ? !is_first(w, p, ALL_READ)
+            : !watch_fresh(w, p) || base_map_get(seen, (uintptr_t)p, &one))
+        return;
+    if (!old && !base_map_set(seen, (uintptr_t)p, 1)) w->failed = true;
+    bool slow = bind_push_fields(L, at);
+    if (old) guard_entries(L, w, top + 1, slow);
+    for (lua_pushnil(L); lua_next(L, top + 1); lua_settop(L, top + 2))
+        if (lua_istable(L, top + 3)) read_all(L, w, f, top + 3, seen);
+    lua_settop(L, top);
+}
+
 /* What the engine reads of a table that it is given, with all tables within, no deeper than
  * anything sensible. */
 void watch_all(lua_State *L, Watch *w, const Frame *f, int at)
 {
-    enum { MOST_DEPTH = 16 };
-    int top = lua_gettop(L);
-    if (!lua_checkstack(L, LUA_MINSTACK) || top > 8 * MOST_DEPTH + LUA_MINSTACK) return;
-    if (!watch_old(L, w, f, at) || !is_first(w, lua_topointer(L, at), ALL_READ)) return;
-    bool slow = bind_push_fields(L, at);
-    guard_entries(L, w, top + 1, slow);
-    for (lua_pushnil(L); lua_next(L, top + 1); lua_settop(L, top + 2))
-        if (lua_istable(L, top + 3)) watch_all(L, w, f, top + 3);
-    lua_settop(L, top);
+    base_map_free(&w->seen);
+    read_all(L, w, f, at, &w->seen);
+    base_map_free(&w->seen);
 }
 
 /* May a write to the table at `at` under the key on the top be made again after each run? A list
@@ -365,6 +385,7 @@ static bool is_repeatable(lua_State *L, const Watch *w, int at)
 /* What it breaks to write to that table, under the key on the top; notes what can be repeated. */
 static Break write_there(lua_State *L, Watch *w, const Frame *f, int at)
 {
+    watch_looked(L, w, at, -1);
     Break reason = write_breaks(L, w, f, at);
     if (reason != BREAK_WRITE || !is_repeatable(L, w, at)) return reason;
     watch_journal_field(L, w, at);

@@ -11,7 +11,8 @@ static void room_close(Host *h, void *state)
 
 void watch_open(lua_State *L, Host *h)
 {
-    static const luaL_Reg *const LISTS[] = {WATCH_GUARD, WATCH_JOURNAL, WATCH_UNHELD};
+    static const luaL_Reg *const LISTS[] = {WATCH_GUARD, WATCH_JOURNAL, WATCH_UNHELD, WATCH_DUMP,
+                                            WATCH_LOOKED};
     bind_room(L, h, ROOM_WATCH, sizeof(WatchRoom), room_close);
     watch_open_raw(L, h);
     watch_purity_open(L, h);

@@ -164,6 +164,7 @@ static const struct {
     {"cache_clear", "sgl.cache.clear"},
     {"is_a", NULL},
     {"stand_in", NULL},
+    {"given", NULL},
 };
 enum { OWN_COUNT = sizeof OWN / sizeof *OWN };
 

@@ -19,7 +19,7 @@ typedef struct WatchRoom {
 
 static inline WatchRoom *room_of(const Host *h) { return h->room[ROOM_WATCH].state; }
 
-extern const luaL_Reg WATCH_JOURNAL[], WATCH_GUARD[], WATCH_UNHELD[];
+extern const luaL_Reg WATCH_JOURNAL[], WATCH_GUARD[], WATCH_UNHELD[], WATCH_DUMP[], WATCH_LOOKED[];
 void watch_open_raw(lua_State *L, Host *h); /* raw.c: rawset and others, and those of `debug` */
 
 /* The constants of a function, taken from what lua_dump writes. */
@@ -54,6 +54,7 @@ struct Watch {
     Map behind;            /* tables behind objects with a version that were written to */
     int journal;           /* writes to what was there before */
     Map walked;            /* tables whose keys were counted, and those read with all below */
+    Map seen;              /* tables that are gone through now */
     Map frame_of, code_of; /* CallInfo: index in frames; first instruction: index in codes */
     VEC(Frame) frames;
     VEC(Code) codes;
@@ -86,6 +87,17 @@ Instruction watch_hook_instruction(const lua_Debug *ar);
 Frame *watch_hook_frame(lua_State *L, lua_Debug *ar, Watch *w);
 void watch_hook_thread(lua_State *L, Watch *w, lua_State *thread);
 bool watch_hook_constant(lua_State *L, lua_Debug *ar, Watch *w, Frame *f, int i);
+
+/* dump.c */
+bool watch_dump(lua_State *L, Str *s); /* the function on the top, stripped; false: no memory */
+const uint8_t *watch_dump_code(const Str *s, size_t *n); /* its instructions; NULL: no dump */
+bool watch_dump_constants(Code *c, Str *s);              /* takes the dump; false: no memory */
+void watch_dump_push(lua_State *L, const uint8_t *p);
+
+/* looked.c: the step looks at the table at `at`, if that stands for an argument, under the key at
+ * `key`; 0: at any of it, and of the tables within. */
+void watch_looked(lua_State *L, const Watch *w, int at, int key);
+void watch_guards_check(lua_State *L, int at); /* guard.c: raises where there are no guards */
 
 /* The register at `at` has the value on the top, popped, until the next instruction. */
 void watch_swap(lua_State *L, const lua_Debug *ar, Watch *w, int at);

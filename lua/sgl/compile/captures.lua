@@ -11,6 +11,7 @@ local core = require "sgl.core"
 local coverage = require "sgl.breaks.coverage"
 local events = require "sgl.emit"
 local guards = require "sgl.compile.guards"
+local mask = require "sgl.compile.mask"
 local names = require "sgl.names"
 local places = require "sgl.compile.places"
 local results = require "sgl.compile.results"
@@ -85,7 +86,7 @@ end
 -- the step those would be two.
 local function shared(entry, walk)
   if not entry.outside then
-    entry.outside = {}
+    entry.outside = setmetatable({}, { __mode = "k" })
     for _, guard in ipairs(core.guards_list(entry.guards)) do
       if guard.container then entry.outside[guard.container] = true end
     end
@@ -106,6 +107,7 @@ end
 -- was read until then.
 local function capture(self, entry, walk, plans)
   local made, returned, stand_ins = {}, nil, nil
+  entry.made = made
   local function step(...)
     local leaves, arguments = { ... }, {}
     for i = 1, #plans do arguments[i] = tree.build(plans[i], argument_of, made, leaves) end
@@ -129,7 +131,7 @@ local function capture(self, entry, walk, plans)
     breaks.watch(entry, self.fn)
   end
   local function call_state(tensors, calls)
-    entry.state = names.of(entry.guards, tensors, entry.names)
+    entry.state, entry.registered = names.of(entry.guards, tensors, entry.names)
     return entry.state, names.paths(calls)
   end
   entry.program = core.capture(step, walk.leaves, walk.names, self.fn, self.effects == "once",
@@ -190,10 +192,15 @@ local function placed(e)
 end
 
 --- Captures; where the step breaks and that is allowed, the entry has the record of it and no
---- program. Where the step fails, the entry has the error and is not kept.
+--- program. Where the step fails, the entry has the error and is not kept. nil: the step looked at
+--- more than calls were told apart by until now.
 function captures.make(self, key, walk, plans, reason)
   local entry = new_entry(self, key, plans, reason)
   local fine, e = pcall(capture, self, entry, walk, plans)
+  if not is_final(e) and mask.looked(self, entry, walk, plans, signature.of) then
+    if entry.program then entry.program:close() end
+    return nil
+  end
   if fine then return captures.keep(self, key, entry) end
   if self.fullgraph and not captures.in_segments then
     if not is_own(entry, walk, e) then error(placed(e), 0) end

@@ -46,6 +46,7 @@ local path_of
 
 local function container_path(g, from, names, depth)
   local c = g.container
+  if c == nil then return "(a table that is gone)" end
   if names[c] then return names[c] end
   local up = from[c]
   if c == _G or up and up.kind == "upvalue" and up.name == "_ENV" then return "" end

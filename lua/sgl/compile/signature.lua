@@ -7,11 +7,13 @@
 --        tables; and a plan for each argument.
 -- Holds: the walk goes as that of src/capture/signature.c, which tells calls apart without text. A
 --        table that comes twice is one table in the step. The sizes in a shape are part of the
---        signature, other numbers are run-time inputs.
+--        signature, other numbers are run-time inputs. By a mask (mask.lua) what no capture looks
+--        at is left out; there are no specs then.
 local api = require "sgl.api"
 local core = require "sgl.core"
 local dynamic = require "sgl.compile.dynamic"
 local guards = require "sgl.compile.guards"
+local mask = require "sgl.compile.mask"
 local places = require "sgl.compile.places"
 local tree = require "sgl.tree"
 
@@ -63,8 +65,18 @@ end
 
 local ORDER = { number = 1, string = 2, boolean = 3 }
 
+-- The mask's keys, there or not, and behind them those that nothing looks at.
+local function masked_keys(v, mask_of)
+  local keys = table.move(mask_of, 1, #mask_of, 1, {})
+  for key in pairs(v) do
+    if mask_of.below[key] == nil then keys[#keys + 1] = key end
+  end
+  return keys
+end
+
 -- Numbers, names, booleans, then objects in the order in which they were first seen.
-function Arguments:keys(v)
+function Arguments:keys(v, more)
+  if self.masked and type(more) == "table" and not self.shape then return masked_keys(v, more) end
   local keys, rank = {}, {}
   for key in pairs(v) do
     local kind = ORDER[type(key)]
@@ -80,12 +92,17 @@ function Arguments:keys(v)
   return keys
 end
 
+-- What is under a key that is looked at by no capture, in the place of its mask.
+local SPARE = {}
+
 function Arguments:item(key, name, spec)
   local kind = ORDER[type(key)]
+  local masked = self.masked and type(spec) == "table" and not self.shape
+  if masked and spec.below[key] == nil then return name, SPARE end
   put(self, kind == 3 and ("%s="):format(key) or kind and ("%q="):format(key)
     or ("@%d="):format(identity(key)), name)
   return ("%s.%s"):format(name, kind and tostring(key) or api.describe(key)),
-    dynamic.below(spec, key)
+    self.masked and (masked and spec.below[key] or true) or dynamic.below(spec, key)
 end
 
 -- A run-time input.
@@ -105,12 +122,23 @@ local function input(walk, v, name, spec)
   return { leaf = at }
 end
 
+-- The plan of a value that nothing looks at: the step gets it as it is.
+local function spare(walk, v, name, more)
+  if more == false then put(walk, "_", name) end
+  return { value = v, spare = true }
+end
+
 function Arguments:leaf(v, name, spec)
+  if self.masked then
+    if not spec or spec == SPARE then return spare(self, v, name, spec) end
+    spec = nil
+  end
   if spec then dynamic.check(v, name, spec) end
   local kind = type(v)
   if is_tensor(v) or kind == "number" and not self.shape then return input(self, v, name, spec) end
   local seen = kind == "table" and self.seen[v]
   if seen then
+    self.aliased = true
     put(self, ("=%d,"):format(seen.number), name)
     return seen
   end
@@ -124,31 +152,38 @@ local function parameter_name(fn, i)
   return type(fn) == "function" and debug.getlocal(fn, i) or "arg" .. i
 end
 
---- The key, the walk and the plans of the packed arguments of a call.
-function signature.of(self, values)
+--- The key, the walk and the plans of the packed arguments of a call, by a mask or nil.
+function signature.of(self, values, by)
   local state, plans = self.dynamic, {}
   local walk = setmetatable({ key = {}, places = {}, leaves = {}, names = {}, dims = {},
-                              tables = {}, table_names = {}, seen = {}, dynamic = state },
-    Arguments)
-  for i = 1, values.n do
+                              tables = {}, table_names = {}, seen = {}, dynamic = state,
+                              masked = by and true, values = values }, Arguments)
+  for i = 1, by and by.n or values.n do
     local name = self.parameters[i]
     if not name then
       name = parameter_name(self.fn, i)
       self.parameters[i] = name
     end
-    plans[i] = walk:plan(values[i], name, state and state.specs[i])
+    local more = state and state.specs[i]
+    if by then more = by[i] == nil or by[i] end
+    plans[i] = walk:plan(values[i], name, more)
     put(walk, ";", name)
   end
+  walk.masked = nil
   plans.places = places.plans(self, walk)
+  if by and walk.aliased then
+    mask.off(self)
+    return signature.of(self, values)
+  end
   return table.concat(walk.key), walk, plans
 end
 
 --- Objects that came as arguments, by name.
 function signature.names(plans, parameters)
-  local names = {}
+  local names = setmetatable({}, { __mode = "k" })
   for i, plan in ipairs(plans) do
     local v = plan.value
-    if type(v) == "table" or type(v) == "function" then
+    if not plan.spare and (type(v) == "table" or type(v) == "function") then
       names[v] = parameters[i]
       local fields = guards.fields(v)
       if fields then names[fields] = parameters[i] end

@@ -17,9 +17,9 @@ require "sgl.dist.ends"(dist)
 
 api.fn(dist, "exact", {
   doc = "Exact mode: sums that ranks share are cut into `shards` blocks with a fixed order, so "
-    .. "that steps have the same bits on 1, 2, 4 … `shards` ranks. --exact 8 on the command line "
+    .. "that steps have the same bits on 1 to `shards` ranks. --exact 8 on the command line "
     .. "is the same.",
-  opts = { { "shards", "integer", 8, "blocks, a power of 2; 0 turns it off", within = { 0, 256 } },
+  opts = { { "shards", "integer", 8, "blocks; 0 turns it off", within = { 0, 256 } },
            { "over", "string", "data", "data: sums over samples, norms; all: all float sums" } },
   returns = "nothing",
   errors = "an unknown `over`",

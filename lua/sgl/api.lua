@@ -252,7 +252,7 @@ local function check_one(full, arg, spec, value, item)
   return checked(full, "argument", arg, spec, value, item)
 end
 
--- Raises for too many arguments. What a loader gives for a file that it could not read (nil, a text,
+-- Raises for too many arguments. What a loader gives for a file that it cannot read (nil, a text,
 -- a code) is told as that.
 local function too_many(full, most, values, count)
   local code = values[count]

@@ -75,8 +75,9 @@ describe("the stage `live`", function()
     support.close(found:run { sgl.ones(2), sgl.ones(3, 2), sgl.ones(2) }[1], { 8.0, 8.0 }, 0, 0)
   end)
 
-  -- `depth` blocks, one inside the other: each runs the next four times, one after the other, by conds
-  -- whose two branches are one block or whose predicate is a constant. The outermost runs if %0 is.
+  -- `depth` blocks, one inside the other: each runs the next four times, one after the other, by
+  -- conds whose branches are one block or whose predicate is a constant. The outermost runs if %0
+  -- is true.
   local function nested(depth, constant)
     local lines = { "graph" }
     local function put(line, ...) lines[#lines + 1] = line:format(...) end
@@ -103,7 +104,8 @@ describe("the stage `live`", function()
   end
 
   for _, constant in ipairs { false, true } do
-    it(("takes blocks for nodes in proportion to the text; constant: %s"):format(constant), function()
+    local what = "takes blocks for nodes in proportion to the text; constant: %s"
+    it(what:format(constant), function()
       local two = core.parse(nested(2, constant))
       assert.are.same({ 3.0, 3.0 }, two:apply({ sgl.tensor(true), sgl.full({ 2 }, 3) })[1]:tolist())
       local deep = core.parse(nested(12, constant))

@@ -1,9 +1,9 @@
 -- api.lua: writes the generated documentation; run inside the program: build/sgl scripts/api.lua.
 --
 -- In:    the registry of public functions, the op table, the settings, the table of errors.
--- Out:   docs/api.md, docs/ops.md, docs/breaks.md, docs/config.md, the tables in docs/errors.md and
---        docs/events.md, lua/sgl.d.lua, and the outputs beside the code blocks of the pages written
---        by hand, whose code is run.
+-- Out:   docs/api.md, docs/ops.md, docs/breaks.md, docs/config.md, the tables in docs/errors.md,
+--        docs/events.md and docs/onnx.md, lua/sgl.d.lua, and the outputs beside the code blocks of
+--        the pages written by hand, whose code is run.
 --        With --check nothing is written: files that differ are named with their first difference,
 --        and the exit is 1.
 -- Holds: the text depends on the tables alone, not on the machine or on settings.
@@ -53,6 +53,7 @@ local PAGES = {
   { "docs/events.md", function()
     return with_outputs("docs/events.md", require "api.events"(read "docs/events.md"))
   end },
+  { "docs/onnx.md", function() return require "api.onnx"(read "docs/onnx.md") end },
   { "docs/from-pytorch.md", function()
     return with_outputs("docs/from-pytorch.md", require "api.pytorch"())
   end },

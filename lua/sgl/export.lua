@@ -12,6 +12,7 @@ local core = require "sgl.core"
 local dist_write = require "sgl.dist.write"
 local fields = require "sgl.nn.fields"
 local loading = require "sgl.loading"
+local onnx = require "sgl.onnx"
 
 local raise = core.raise
 
@@ -169,10 +170,11 @@ end
 
 -- All that a run gives and leaves, as bytes.
 local function outcome(graph, state, examples)
-  local results, assigned = graph:apply(gather(slots_of(graph), state, examples))
+  local all, assigned = graph:apply(gather(slots_of(graph), state, examples))
+  for _, item in ipairs(assigned) do all[#all + 1] = item[2] end
+  core.realize(all)        -- one program, not one for each
   local bytes = {}
-  for i, t in ipairs(results) do bytes[i] = t:bytes() end
-  for _, item in ipairs(assigned) do bytes[#bytes + 1] = item[2]:bytes() end
+  for i, t in ipairs(all) do bytes[i] = t:bytes() end
   return bytes
 end
 
@@ -222,13 +224,37 @@ local function write(path, graph, state, examples, about)
   return true
 end
 
+-- What rank 0 writes, to whom the others show their parts of the state.
+local function write_alone(state, path, fn)
+  return dist_write(path, function()
+    if core.job() == 0 then return fn() end
+    for _, item in ipairs(state) do item[2]:bytes() end
+    return true
+  end)
+end
+
+-- The same as an ONNX file.
+local function write_onnx(graph, state, examples, o)
+  local tensors = by_name(state)
+  local function run() return graph:apply(gather(slots_of(graph), tensors, examples)) end
+  return write_alone(state, o.file, function()
+    return onnx.export(o.file, { graph = graph, state = tensors, examples = examples, run = run },
+      o)
+  end)
+end
+
 api.fn(api.root, "export", {
   doc = "Writes a module, a function or a whole training step as a bundle: the captured graph and "
     .. "the values of its state, which sgl.import and the C function sgl_load run without the "
-    .. "script. What was written is read back, run and compared before it is kept.",
+    .. "script; or a module or a function as an ONNX file. What was written is read back, run and "
+    .. "compared before it is kept.",
   args = { { "what", "any", "a module (in evaluation mode), a function, a compiled function" },
            { "specs", "table", "for each argument a sgl.spec, or a tensor as an example" } },
-  opts = { { "file", "string", nil, "the bundle, a zip; a name that ends in / is a folder" },
+  opts = { { "file", "string", nil, "the bundle, a zip; a name that ends in / is a folder, one "
+             .. "that ends in .onnx an ONNX file" },
+           { "outputs", "table", nil, "ONNX: the names of the results" },
+           { "external", "boolean", nil, "ONNX: values of state in a file beside it; by itself "
+             .. "above 1 GB" },
            { "train", "boolean", false, "a module: as it is in training" },
            { "name", "string", nil, "kept in the file" },
            { "about", "table", nil, "texts by name, kept in the file" } },
@@ -250,10 +276,11 @@ api.fn(api.root, "export", {
   end
   local graph = entry.program:graph()
   local state = state_of(graph, entry)
+  if o.file:find "%.onnx$" then return write_onnx(graph, state, examples, o) end
   if graph:count "print" + graph:count "assert" > 0 then
     return nil, "export: blocked in serialising: the step prints or asserts", "SGL_EUNSUP"
   end
-  return dist_write(state, o.file, function()
+  return write_alone(state, o.file, function()
     return write(o.file, graph, state, examples, about_of(what, o))
   end)
 end)
@@ -271,10 +298,12 @@ api.class(api.root, "Imported", {
 
 api.fn(api.root, "import", {
   doc = "Reads a bundle that sgl.export wrote: a function of tensors with its state, to be called, "
-    .. "compiled, and trained further.",
+    .. "compiled, and trained further; or, by the ending .onnx, a public model.",
   args = { { "path", "string", "of the file or folder" } },
-  returns = "Imported; or nil, message, code", errors = "a damaged file",
+  returns = "Imported or ImportedOnnx; or nil, message, code",
+  errors = "a damaged file; ONNX: what is not imported",
 }, function(path)
+  if path:find "%.onnx$" then return onnx.import(path) end
   local file, message, code = core.bundle_read(path)
   if not file then return nil, message, code end
   local graph, state = core.parse(file.graph), by_name(file.state)

@@ -43,6 +43,9 @@ api.native("Graph", {}, {
     errors = "an unknown stage" } },
   { "nodes", { doc = "Every node, in an order in which inputs come first: " .. NODE .. ".",
     returns = "list" } },
+  { "composites", { doc = "The functions whose nodes are kept together under a name, such as "
+    .. "softmax: { name, inputs, output, file, line }, the outer before the inner.",
+    returns = "list" } },
   { "inputs", { doc = "The input nodes, with their name.", returns = "list" } },
   { "outputs", { doc = "The output nodes, with their name.", returns = "list" } },
   { "count", { doc = "How many nodes have an op.", args = { { "op", "string", "such as \"dot\"" } },

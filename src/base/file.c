@@ -113,6 +113,16 @@ int base_file_there(const char *path, Err *e)
                         S_ISDIR(st.st_mode) ? "folder" : "pipe or device");
 }
 
+const char *base_file_kind(const char *path)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0) return NULL;
+    return S_ISLNK(st.st_mode)   ? "link"
+           : S_ISREG(st.st_mode) ? "file"
+           : S_ISDIR(st.st_mode) ? "folder"
+                                 : "other";
+}
+
 int base_file_read_fd(int fd, const char *shown, char **data, size_t *n, Err *e)
 {
     Buffer b = {0};

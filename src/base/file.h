@@ -16,6 +16,9 @@ typedef struct FileRules {
 /* Is there a file of this name that can be read to its end? 1, or 0 where nothing is; what is there
  * and is no regular file, or cannot be reached, is an error. */
 int base_file_there(const char *path, Err *e);
+/* What the name itself is: "file", "folder", "link", wherever it leads, or "other"; NULL: there is
+ * nothing. */
+const char *base_file_kind(const char *path);
 /* A descriptor to read from, or an error. */
 int base_file_open(const char *path, const FileRules *rules, Err *e);
 /* Reads a file whole; *data is the caller's (base_mem_free) and has a 0 behind its last byte. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "bind/events.h"
 #include "capture/room.h"
+#include "ir/side.h"
 #include "ir/build.h"
 
 static void tell_end(const Capture *c)
@@ -166,6 +167,10 @@ static CapturedState *state_at(lua_State *L, Host *h, Capture *c, int arg, Tenso
     Node *input = c->outer ? capture_block_tensor(L, h, c, index, t)
                            : ir_input(c->trace.graph, INPUT_STATE, NULL, s.dtype, s.rank, s.dims);
     CapturedState state = {.tensor = t, .input = input, .now = input};
+    int64_t asked = (int64_t)(intptr_t)t->place; /* an interned text */
+    if (input && asked && !c->outer &&
+        ir_side_set(c->trace.graph, SIDE_asked, input, 1, &asked) < 0)
+        input = NULL;
     if (!input) bind_throw(L, h);
     if (!vec_push(&c->states, state) || !base_map_set(&c->state_of, (uintptr_t)t, (uint64_t)n)) {
         no_memory(h);

@@ -40,7 +40,7 @@ static bool report(lua_State *L, int status)
     if (status == LUA_OK) return true;
     const char *message = lua_tostring(L, -1);
     if (!message) message = "(error message is not a string)";
-    say(message);
+    if (!bind_rank_is_quiet()) say(message);
     bind_rank_failed(L, message);
     lua_pop(L, 1);
     return false;
@@ -54,6 +54,7 @@ static void print_help(void)
            "       sgl breaks script [args] run it, and say what keeps its steps from capture;\n"
            "                                --picture folder before it draws the way to each\n"
            "       sgl doctor               what this machine gives: threads, memory\n"
+           "       sgl plan -n 64 script    what its step costs each of 64 ranks, without them\n"
            "       sgl run -n 4 script      run it on 4 ranks of this machine, as one job\n"
            "  -e stat      run the Lua code `stat`\n"
            "  -i           go on as a REPL after the script\n"
@@ -108,6 +109,7 @@ static int take_setting(char **argv, int i)
     for (char *c = name; *c; c++)
         if (*c == '-') *c = '_';
     const char *value = equals ? equals + 1 : argv[i + 1];
+    if (strcmp(name, "device") == 0) memcpy(name, "backend", sizeof "backend");
     if (base_knob_find(name, &e) < 0) return 0;
     if (!value) base_err_set(&e, SGL_EKNOB, "--%s needs a value", name);
     else base_knob_flag(name, value, &e);
@@ -258,7 +260,7 @@ static bool run_script(lua_State *L, char **argv, int script)
 }
 
 /* The words that lua/sgl/cli.lua knows; a script of such a name is run as ./name. */
-static const char *const COMMANDS[] = {"?", "breaks", "inspect", "doctor"};
+static const char *const COMMANDS[] = {"?", "breaks", "check", "inspect", "doctor", "plan"};
 
 static bool is_command(const char *word)
 {
@@ -278,7 +280,9 @@ static bool run_command(lua_State *L, char **argv, int command)
     while (argv[command + 1 + n]) n++;
     luaL_checkstack(L, n + LUA_MINSTACK, "too many arguments to the command");
     for (int i = 1; i <= n; i++) lua_pushstring(L, argv[command + i]);
-    return report(L, lua_pcall(L, n, 0, 0));
+    int status = lua_pcall(L, n, 0, 0);
+    if (status != LUA_OK) luaL_tolstring(L, -1, NULL); /* errors of the library are objects */
+    return report(L, status);
 }
 
 static bool run_repl(lua_State *L)
@@ -348,7 +352,7 @@ static int protected_main(lua_State *L)
 /* Everything else happens in a protected call, so that the state is closed whatever fails. */
 int main(int argc, char **argv)
 {
-    int launched = cli_run_asked(argv) ? cli_run(&argc, &argv) : RUN_RANK;
+    int launched = cli_run_asked(argv) ? cli_run(&argc, &argv) : cli_run_join();
     if (launched != RUN_RANK) return launched;
     lua_State *L = bind_state_new();
     if (argc > 0 && *argv[0]) program = argv[0];

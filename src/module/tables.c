@@ -80,13 +80,14 @@ static int ops(lua_State *L)
     return 1;
 }
 
-/* core.dtypes() -> list of {name, class, bytes} in the order of their numbers */
+/* core.dtypes() -> list of {name, class, bytes, onnx} in the order of their numbers; onnx is the
+ * number that ONNX has for it */
 static int dtypes(lua_State *L)
 {
     lua_createtable(L, DT_COUNT, 0);
     for (int t = 0; t < DT_COUNT; t++) {
         const DtypeInfo *info = &DTYPES[t];
-        lua_createtable(L, 0, 3);
+        lua_createtable(L, 0, 4);
         bind_set_text(L, "name", info->name);
         bind_set_text(L, "class",
                       info->class == CLASS_BOOL  ? "bool"
@@ -94,6 +95,8 @@ static int dtypes(lua_State *L)
                                                  : "float");
         lua_pushinteger(L, (lua_Integer)info->bytes);
         lua_setfield(L, -2, "bytes");
+        lua_pushinteger(L, info->onnx);
+        lua_setfield(L, -2, "onnx");
         lua_rawseti(L, -2, t + 1);
     }
     return 1;

@@ -16,7 +16,7 @@ static void read_mesh(Collective *k)
 }
 
 /* The dim, its cut and how many axes stay come together, where they come. */
-Collective shard_collective(const Node *n, int rank)
+Collective shard_collective_read(const Node *n)
 {
     Collective k = {.n = n, .dim = -1};
     int kind = ir_attr_place(n, "kind"), dim = ir_attr_place(n, "dim");
@@ -27,6 +27,12 @@ Collective shard_collective(const Node *n, int rank)
         k.keep = (int)n->attr[dim + 5];
     }
     read_mesh(&k);
+    return k;
+}
+
+Collective shard_collective(const Node *n, int rank)
+{
+    Collective k = shard_collective_read(n);
     k.group = comm_mesh_group(&k.mesh, k.gone, rank);
     return k;
 }

@@ -16,7 +16,9 @@ typedef struct Collective {
     CommGroup group;
 } Collective;
 
-/* Reads the attributes for one of the ranks. */
+/* Reads the attributes; without a group, for meshes of any size. */
+Collective shard_collective_read(const Node *n);
+/* Of one of the ranks. */
 Collective shard_collective(const Node *n, int rank);
 /* Which part of the dim each member has, of what they have together. The node's type, or its
  * input's, is `like`; an element has so many bytes. */

@@ -36,12 +36,12 @@ static int refuse(Ctx *cx, const char *plan, const char *why)
 }
 
 /* One more axis of the mesh, with what it is for. */
-static int add_axis(Ctx *cx, ShardPlan *p, const char *plan, const char *name, long size)
+static int add_axis(Ctx *cx, ShardPlan *p, const char *plan, const char *name, long size, long most)
 {
     Mesh *m = &p->mesh;
     const AxisKind *kind = find_kind(name, strlen(name));
     if (m->n == MESH_AXES) return refuse(cx, plan, "a mesh has at most 3 axes");
-    if (size < 1 || size > MESH_RANKS) return refuse(cx, plan, "an axis has 1 to 64 ranks");
+    if (size < 1 || size > most) return refuse(cx, plan, "an axis has 1 to 64 ranks");
     for (int a = 0; a < m->n; a++)
         if (strcmp(m->name[a], name) == 0) return refuse(cx, plan, "an axis comes twice");
     strcpy(m->name[m->n], name);
@@ -54,7 +54,7 @@ static int add_axis(Ctx *cx, ShardPlan *p, const char *plan, const char *name, l
 
 /* "data=2,fsdp=2". A script may give axes any names, which its placements use then; from elsewhere
  * another name than the usual ones is a slip. */
-static int read_axes(Ctx *cx, ShardPlan *p, const char *plan, bool any)
+static int read_axes(Ctx *cx, ShardPlan *p, const char *plan, bool any, long most)
 {
     int code = SGL_OK;
     for (const char *at = plan; code >= 0; at++) {
@@ -66,7 +66,7 @@ static int read_axes(Ctx *cx, ShardPlan *p, const char *plan, bool any)
         long size = strtol(at + n + 1, &end, 10);
         if (end == at + n + 1 || (*end && *end != ','))
             return refuse(cx, plan, "a size is missing");
-        code = add_axis(cx, p, plan, name, size);
+        code = add_axis(cx, p, plan, name, size, most);
         at = end;
         if (!*at) break;
     }
@@ -89,9 +89,10 @@ static int check(Ctx *cx, const ShardPlan *p, int size)
 int shard_plan_read(Ctx *cx, const char *plan, int ranks, bool any, ShardPlan *out)
 {
     int code, one = ranks ? ranks : 1;
-    if (!plan || !*plan || !strcmp(plan, "ddp")) code = add_axis(cx, out, "ddp", "data", one);
-    else if (!strcmp(plan, "fsdp")) code = add_axis(cx, out, plan, "fsdp", one);
-    else code = read_axes(cx, out, plan, any);
+    long most = out->planned ? SHARD_MOST_RANKS : MESH_RANKS;
+    if (!plan || !*plan || !strcmp(plan, "ddp")) code = add_axis(cx, out, "ddp", "data", one, most);
+    else if (!strcmp(plan, "fsdp")) code = add_axis(cx, out, plan, "fsdp", one, most);
+    else code = read_axes(cx, out, plan, any, most);
     return code < 0 ? code : check(cx, out, ranks);
 }
 

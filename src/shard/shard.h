@@ -18,8 +18,11 @@
 #include "comm/spread.h"
 #include "ir/eval.h"
 
+enum { SHARD_MOST_RANKS = 1 << 20 }; /* of an axis that is planned */
+
 typedef struct ShardPlan {
     Mesh mesh;
+    bool planned;              /* no job runs it: the mesh may be larger than jobs are */
     int rank;
     Axes samples;              /* what a dim of samples lies over */
     Axes storage;              /* what state lies over; 0: it is whole on every rank */

@@ -201,8 +201,11 @@ static void seed_storage(Sharding *s)
 
 int shard_spread(Sharding *s)
 {
-    for (int i = 0; i < s->g->inputs.n; i++)
-        s->placed = s->placed || (s->place[i] && strcmp(s->place[i], SHARD_WHOLE));
+    for (int i = 0, words; i < s->g->inputs.n; i++) {
+        const int64_t *word = ir_side_get(s->g->inputs.at[i].node, SIDE_asked, &words);
+        const char *place = s->place[i] || !word ? s->place[i] : ir_attr_text(*word);
+        s->placed = s->placed || (place && strcmp(place, SHARD_WHOLE));
+    }
     seed_samples(s);
     settle(s);
     int code = seed_placed(s);

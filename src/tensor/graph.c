@@ -122,6 +122,41 @@ static void push_node(lua_State *L, const Node *n)
     lua_setfield(L, -2, "composite");
 }
 
+/* Pushes what is known of a composite as a table. */
+static void push_composite(lua_State *L, const Graph *g, const Composite *c)
+{
+    lua_createtable(L, 0, 6);
+    lua_pushstring(L, c->name);
+    lua_setfield(L, -2, "name");
+    lua_createtable(L, c->nin, 0);
+    for (int i = 0; i < c->nin; i++) {
+        push_id(L, c->in[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setfield(L, -2, "inputs");
+    push_id(L, c->out);
+    lua_setfield(L, -2, "output");
+    if (!c->src) return;
+    SrcPos at = base_src_pos(g->cx, c->src);
+    lua_pushstring(L, at.file);
+    lua_setfield(L, -2, "file");
+    lua_pushinteger(L, at.line);
+    lua_setfield(L, -2, "line");
+}
+
+/* g:composites() -> list, the outer before the inner, of those that returned a value */
+static int graph_composites(lua_State *L)
+{
+    const Graph *g = check_graph(L);
+    lua_newtable(L);
+    for (int i = 1; i < g->composites.n; i++) {
+        if (!g->composites.at[i].out) continue;
+        push_composite(L, g, &g->composites.at[i]);
+        lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    }
+    return 1;
+}
+
 static int graph_nodes(lua_State *L)
 {
     const Graph *g = check_graph(L);
@@ -331,19 +366,13 @@ static const luaL_Reg GRAPH_META[] = {
 };
 
 static const luaL_Reg GRAPH_METHODS[] = {
-    {"text", graph_text},
-    {"show", graph_show},
-    {"nodes", graph_nodes},
-    {"inputs", graph_inputs},
-    {"outputs", graph_outputs},
-    {"hash", graph_hash},
-    {"verify", graph_verify},
-    {"count", graph_count},
-    {"pass", graph_pass},
-    {"grad", graph_grad},
-    {"blocks", graph_blocks},
-    {"close", graph_close},
-    {NULL, NULL},
+    {"text", graph_text},     {"show", graph_show},
+    {"nodes", graph_nodes},   {"composites", graph_composites},
+    {"inputs", graph_inputs}, {"outputs", graph_outputs},
+    {"hash", graph_hash},     {"verify", graph_verify},
+    {"count", graph_count},   {"pass", graph_pass},
+    {"grad", graph_grad},     {"blocks", graph_blocks},
+    {"close", graph_close},   {NULL, NULL},
 };
 
 void tensor_graph_class(lua_State *L)

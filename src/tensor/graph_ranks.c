@@ -5,10 +5,10 @@
  * an input, how it was asked to lie (shard.h).
  */
 #include "ir/attr.h"
-#include "shard/shard.h"
 #include "tensor/args.h"
 #include "tensor/arrays.h"
 #include "tensor/graph.h"
+#include "tensor/graph_ranks.h"
 #include "tensor/room.h"
 
 static lua_Integer field(lua_State *L, int table, const char *name, lua_Integer fallback)
@@ -19,9 +19,9 @@ static lua_Integer field(lua_State *L, int table, const char *name, lua_Integer 
     return value;
 }
 
-static ShardPlan read_plan(lua_State *L, Host *h, int table)
+ShardPlan tensor_ranks_plan(lua_State *L, Host *h, int table, bool planned)
 {
-    ShardPlan p = {.blocks = (int)field(L, table, "exact", 0)};
+    ShardPlan p = {.planned = planned, .blocks = (int)field(L, table, "exact", 0)};
     lua_getfield(L, table, "all");
     p.all = lua_toboolean(L, -1);
     lua_getfield(L, table, "plan");
@@ -33,8 +33,8 @@ static ShardPlan read_plan(lua_State *L, Host *h, int table)
     return p;
 }
 
-/* By input; the texts are interned. */
-static const char **read_places(lua_State *L, Host *h, const Graph *g, int table)
+/* The texts are interned. */
+const char **tensor_ranks_places(lua_State *L, Host *h, const Graph *g, int table)
 {
     const char **place = bind_scratch(L, (size_t)g->inputs.n + 1, sizeof *place);
     int kind = lua_getfield(L, table, "place");
@@ -55,8 +55,9 @@ static int ranks_eval(lua_State *L)
     const Graph *g = tensor_graph_check(L)->graph;
     luaL_checktype(L, 3, LUA_TTABLE);
     lua_settop(L, 3);
-    ShardPlan plan = read_plan(L, h, 3);
-    const char **place = read_places(L, h, g, 3);
+    ShardPlan plan = tensor_ranks_plan(L, h, 3, false);
+    luaL_argcheck(L, comm_mesh_ranks(&plan.mesh) <= MESH_RANKS, 3, "too many ranks");
+    const char **place = tensor_ranks_places(L, h, g, 3);
     int n = g->outputs.n + g->assigns.n;
     Arrays *in = tensor_arrays_input(L, h, g), *out = tensor_arrays_new(L, n);
     base_err_clear(&h->cx->err);
@@ -76,10 +77,10 @@ static int ranks_graph(lua_State *L)
     const Graph *g = tensor_graph_check(L)->graph;
     luaL_checktype(L, 3, LUA_TTABLE);
     lua_settop(L, 3);
-    ShardPlan plan = read_plan(L, h, 3);
+    ShardPlan plan = tensor_ranks_plan(L, h, 3, false);
     plan.rank = (int)luaL_checkinteger(L, 2);
     luaL_argcheck(L, plan.rank >= 0 && plan.rank < comm_mesh_ranks(&plan.mesh), 2, "no such rank");
-    const char **place = read_places(L, h, g, 3);
+    const char **place = tensor_ranks_places(L, h, g, 3);
     CommSpread *lies = bind_scratch(L, (size_t)g->inputs.n + 1, sizeof *lies);
     GraphBox *b = tensor_graph_new(L, h);
     b->kernels = -1;

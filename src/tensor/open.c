@@ -29,8 +29,9 @@ static void open_room(lua_State *L, Host *h)
 void tensor_open(lua_State *L, Host *h)
 {
     static const luaL_Reg *const LISTS[] = {
-        TENSOR_MAKE,  TENSOR_APPLY, TENSOR_GRAD, TENSOR_RNG,    TENSOR_GRAPH,  TENSOR_SIDE,
-        TENSOR_BREAK, TENSOR_CACHE, TENSOR_DIM,  TENSOR_NUMBER, TENSOR_CUSTOM, TENSOR_RANKS,
+        TENSOR_MAKE,   TENSOR_APPLY, TENSOR_GRAD,       TENSOR_RNG, TENSOR_GRAPH,
+        TENSOR_SIDE,   TENSOR_BREAK, TENSOR_CACHE,      TENSOR_DIM, TENSOR_NUMBER,
+        TENSOR_CUSTOM, TENSOR_RANKS, TENSOR_RANKS_PLAN,
     };
     int core = lua_gettop(L);
     open_room(L, h);

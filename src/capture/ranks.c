@@ -15,6 +15,14 @@ static int64_t settings_age(const Ctx *cx)
 
 bool capture_part_holds(const Ctx *cx, const Part *p) { return p->age == settings_age(cx); }
 
+bool capture_part_asked(Ctx *cx)
+{
+    ShardPlan plan;
+    int asked = shard_plan_of(cx, &plan);
+    if (asked < 0) base_err_clear(&cx->err); /* told where the part is made */
+    return asked != 0;
+}
+
 void capture_part_free(Part *p)
 {
     if (p->whole) ir_graph_free(p->whole);

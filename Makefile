@@ -164,8 +164,16 @@ $(B)/spec/dev/%.o: spec/dev/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call run,CC,$(COMPILE) $(SPEC_FLAGS_C) $(STRICT) -MMD -MP -c -o $@ $<)
 
+# A driver of CUDA that runs kernels on the CPU. Never installed; no sanitizer looks into it.
+SIM := $(B)/spec/sim/libcuda.so.1
+SIM_NAME := -Wl,-soname,libcuda.so.1
+$(SIM): $(wildcard spec/sim/*.[ch]) $(B)/flags
+	@mkdir -p $(@D)
+	$(call run,LD,$(CC) -std=c11 -D_GNU_SOURCE $(CFLAGS) -fPIC -fvisibility=hidden $(NUMERICS) \
+	    $(WARNINGS) $(STRICT) -shared $(SIM_NAME) -o $@ $(filter %.c,$^) -lm)
+
 .PHONY: spec-product
-spec-product: all
+spec-product: all $(SIM)
 	@$(MAKE) $(PARALLEL) $(B)/spec/sgl
 
 $(B)/spec/sgl: $(SPEC_OBJECTS) $(PRODUCTS)
@@ -179,7 +187,7 @@ SPECS ?= $(sort $(wildcard spec/*/*_spec.lua))
 # All processors, unless the user said how many.
 PARALLEL = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: deps demo test bench bench-math fuzz docs clean help
+.PHONY: deps demo test test-cuda bench bench-math fuzz docs clean help
 deps:                  ## install what is missing, or print the command for it
 	@CC="$(CC)" LUA="$(LUA)" LUA_INCLUDE="$(LUA_INCLUDE)" LUA_LIBRARY="$(LUA_LIBRARY)" \
 	    scripts/deps
@@ -194,6 +202,9 @@ test: deps             ## install what is missing, build, run every spec
 	@XDG_CACHE_HOME=$(abspath $(B))/cache $(SAN_RUN) SGL_EXE=$(abspath $(B)/sgl) \
 	    $(if $(SPEC_FLAGS),$(B)/sgl $(BUSTED) $(SPEC_FLAGS),\
 	    scripts/run-specs $(B)/sgl $(BUSTED) -- $(SPECS))
+
+test-cuda:             ## the specs of CUDA on the simulated device
+	@$(MAKE) test SPEC_FLAGS=spec/cuda
 
 bench: all             ## run the benchmarks
 	@for f in bench/*.lua; do echo "== $$f"; $(B)/sgl $$f || exit 1; done

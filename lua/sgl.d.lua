@@ -26,7 +26,7 @@ local sgl = { Tensor = Tensor }
 ---@class sgl.config
 ---@field isa "auto"|"portable"|"avx2"|"avx512" instruction set of the CPU kernels; the results do not depend on it
 ---@field threads integer threads of the CPU backend; 0: as many as the process may use
----@field backend "cpu"|"null" where programs run; null checks and counts but computes nothing
+---@field backend "cpu"|"null"|"cuda" where programs run; null checks and counts but computes nothing
 ---@field debug integer prints one stage more with each step: 1 times, 2 captured graph, 3 simplified, 4 fused, 5 plan, 6 kernels, 7 every step
 ---@field exact integer blocks of the sums that ranks share: the same bits on 1 rank and on as many as there are blocks; 0: off
 ---@field exact_over "data"|"all" which sums get blocks in exact mode: those over samples and norms, or all
@@ -42,6 +42,10 @@ local sgl = { Tensor = Tensor }
 ---@field enable string|table components that start and whose events are told, such as all,-disk: the backends, events of capture, compile and run, programs kept in memory (cache) and on disk
 ---@field event_rate integer events of each frequent kind (runs, steps, hits) told in a second at most; 0: none
 ---@field event_history integer how many events sgl.events() looks back on
+---@field cuda_driver string file of the CUDA driver; empty: libcuda.so.1
+---@field nvrtc_library string file of NVRTC, which compiles CUDA kernels; empty: the newest libnvrtc.so that is found
+---@field cuda_image "cubin"|"ptx" what the driver is given of a kernel: cubin, or ptx, which it compiles itself
+---@field cuda_graphs integer CUDA graphs that a program keeps, one for each set of addresses; 0: every kernel is launched
 ---@field fail_alloc integer make the n-th allocation fail, for tests; 0: none
 
 ---@alias sgl.dtype "bool"|"u8"|"i32"|"i64"|"f16"|"bf16"|"f32"|"f64"
@@ -1913,6 +1917,50 @@ function sgl.Imported:load_state_dict(dict, o) end
 ---The state that was a parameter, for an optimizer that trains it further.
 ---@return table # list
 function sgl.Imported:parameters() end
+
+---What sgl.rollout returns. Fields: ok, script, steps, exact, stages ({ spec, ok, lines = { { name, ok, text } } }), skipped: stages that did not run. It prints as a table.
+---@class sgl.Rollout
+sgl.Rollout = {}
+
+---The last line of the table.
+---@return string # string
+function sgl.Rollout:verdict() end
+
+---The first line that does not hold, in words; nil if all do.
+---@return string # string or nil
+function sgl.Rollout:first_failure() end
+
+---The report as JSON.
+---@return string # string
+function sgl.Rollout:json() end
+
+---The report as JUnit XML, a test case for each line.
+---@return string # string
+function sgl.Rollout:junit() end
+
+---The report as one page with the table, loss curves, memory and the time of the steps.
+---@return string # string
+function sgl.Rollout:html() end
+
+---Writes NAME.html, NAME.json and NAME.xml.
+---@param name string path without an ending
+---@return any # the three paths
+function sgl.Rollout:write(name) end
+
+---@class sgl.rollout.Options
+---@field script? string the path of the script
+---@field arguments? table texts that it gets
+---@field stages? table default { 'single', 'ddp:2', 'fsdp:2' }
+---@field steps? integer training steps of each stage (default 20)
+---@field exact? integer blocks of exact mode; 0: compare within rounding (default 8)
+---@field timeout? number seconds that a rank waits for the others (default 30)
+---@field limit? integer seconds that a stage may take (default 600)
+---@field keep_going? boolean go on behind a stage that fails (default false)
+
+---Runs a script in stages, from one rank to many, each in processes of its own, and compares graphs, data, state, losses, exported files and checkpoints. `sgl check` is the same. See rollout.md.
+---@param o? sgl.rollout.Options
+---@return any # Report: ok, lines, first_failure(), json(), junit(), html()
+function sgl.rollout(o) end
 
 
 ---The value of a tensor of one element.

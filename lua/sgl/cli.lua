@@ -1,5 +1,5 @@
 -- cli.lua: the words that the command line knows beside scripts: `sgl ? NAME`, `sgl breaks SCRIPT`,
--- `sgl inspect FILE`, `sgl doctor`.
+-- `sgl check SCRIPT`, `sgl inspect FILE`, `sgl doctor`.
 --
 -- In:    the words after the command.
 -- Out:   text on stdout; an error where a word is missing or a script fails.
@@ -91,6 +91,12 @@ function cli.inspect(...)
   local differences = require "sgl.inspect".run(graph, words[1], words[2])
   io.stdout:flush()
   if differences > 0 then error("the files differ", 0) end
+end
+
+--- Runs a script in stages, from one rank to many; the exit status is the verdict.
+function cli.check(...)
+  require "sgl"
+  if not require "sgl.check".main(...) then os.exit(1, true) end
 end
 
 return cli

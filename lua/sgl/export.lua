@@ -170,10 +170,11 @@ end
 
 -- All that a run gives and leaves, as bytes.
 local function outcome(graph, state, examples)
-  local results, assigned = graph:apply(gather(slots_of(graph), state, examples))
+  local all, assigned = graph:apply(gather(slots_of(graph), state, examples))
+  for _, item in ipairs(assigned) do all[#all + 1] = item[2] end
+  core.realize(all)        -- one program, not one for each
   local bytes = {}
-  for i, t in ipairs(results) do bytes[i] = t:bytes() end
-  for _, item in ipairs(assigned) do bytes[#bytes + 1] = item[2]:bytes() end
+  for i, t in ipairs(all) do bytes[i] = t:bytes() end
   return bytes
 end
 

@@ -19,6 +19,7 @@ require "sgl.custom"
 require "sgl.graph"
 require "sgl.save"
 require "sgl.export"
+require "sgl.check"
 require "sgl.native"
 
 local root = api.root

@@ -105,9 +105,10 @@ local function count_modules(roots)
   return n
 end
 
---- The names of the tensors, as a list; `arguments` gives names of objects that came as arguments.
+--- The names of the tensors, as a list, and whether a module or an optimizer holds each;
+--- `arguments` gives names of objects that came as arguments.
 function names.of(held, tensors, arguments)
-  if #tensors == 0 then return {} end
+  if #tensors == 0 then return {}, {} end
   local list = core.guards_objects(held)
   local place = guards.places(list, arguments)
   local wanted, given, taken, prefixes = {}, {}, { rng = true }, {}
@@ -123,12 +124,13 @@ function names.of(held, tensors, arguments)
       given[entry[2]] = given[entry[2]] or unlike(taken, prefix .. entry[1])
     end
   end
-  local out = {}
+  local out, registered = {}, {}
   for i, t in ipairs(tensors) do
     local path = not given[t] and (listed[t] or place(t))
     out[i] = given[t] or unlike(taken, path and dotted(path) or "state")
+    registered[i] = given[t] ~= nil or listed[t] ~= nil
   end
-  return out
+  return out, registered
 end
 
 --- The paths of the modules that were called, for a list of { module, number of the call around

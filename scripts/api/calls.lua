@@ -500,6 +500,37 @@ copy:load_state_dict(copy:state_dict())]],
   ["sgl.Imported:parameters"] = [[
 sgl.export(model, { x }, { file = path .. ".sgl/" })
 print(#sgl.import(path .. ".sgl/"):parameters())]],
+  ["sgl.rollout"] = [[
+local script = "examples/digits/train.lua"
+local report = sgl.rollout { script = script, stages = { "single" }, steps = 2 }
+print(report:verdict(), report:first_failure())]],
+  ["sgl.Rollout"] = [[
+local script = "examples/digits/train.lua"
+local report = sgl.rollout { script = script, stages = { "single" }, steps = 2 }
+print(report.stages[1].lines[2].name)]],
+  ["sgl.Rollout:verdict"] = [[
+local script = "examples/digits/train.lua"
+print(sgl.rollout({ script = script, stages = { "single" }, steps = 2 }):verdict())]],
+  ["sgl.Rollout:first_failure"] = [[
+local script = "examples/digits/train.lua"
+local report = sgl.rollout { script = script, stages = { "single" }, steps = 2 }
+print(report:first_failure())]],
+  ["sgl.Rollout:json"] = [[
+local script = "examples/digits/train.lua"
+local report = sgl.rollout { script = script, stages = { "single" }, steps = 2 }
+print(report:json():match '"schema": "[^"]*"')]],
+  ["sgl.Rollout:junit"] = [[
+local script = "examples/digits/train.lua"
+local report = sgl.rollout { script = script, stages = { "single" }, steps = 2 }
+print(report:junit():match "<testsuites[^>]*>")]],
+  ["sgl.Rollout:html"] = [[
+local script = "examples/digits/train.lua"
+local report = sgl.rollout { script = script, stages = { "single" }, steps = 2 }
+print(report:html():match "^<!DOCTYPE html>")]],
+  ["sgl.Rollout:write"] = [[
+local script = "examples/digits/train.lua"
+local report = sgl.rollout { script = script, stages = { "single" }, steps = 2 }
+print(#report:write(path))]],
   ["dist.alone"] = "print(sgl.dist.alone(function() return 'written' end))",
   ["dist.on_stop"] = "sgl.dist.on_stop(function(e) print('after step', e.step) end)",
   ["dist.on_failure"] = "sgl.dist.on_failure(function(e) print(e.text) end)",

@@ -68,6 +68,7 @@ local SECTIONS = {
   { "Graphs", "graph.lua", "native.lua:sgl.Graph" },
   { "Saving and loading", "save.lua" },
   { "Export", "export.lua" },
+  { "From one device to many", "check/init.lua", "check/report.lua" },
   { "Ops of your own", "custom.lua" },
   { "Modules", "nn/module.lua" },
   { "Layers", "nn/layers.lua", "nn/images.lua", "nn/attention.lua", "nn/recurrent.lua" },

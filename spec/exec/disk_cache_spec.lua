@@ -518,6 +518,7 @@ describe("the folder of programs", function()
 
   it("survives processes that are killed while they write", function()
     local want = train()
+    local before = #files()
     local script = os.tmpname()
     -- Entries of some size, one after the other, for ever.
     write(script, [[
@@ -545,7 +546,7 @@ describe("the folder of programs", function()
     local bits, warm = train()
     assert.are.equal(want, bits)
     assert.are.equal("0 0", warm.damaged .. " " .. warm.none)
-    assert.is_true(#files() > 5, #files() .. " entries")
+    assert.is_true(#files() >= before + 3, before .. " and then " .. #files() .. " entries")
     for _, path in ipairs(files()) do assert.matches("^sgl program 2 %x+ %d+ %d+\n", read(path)) end
   end)
 

@@ -24,7 +24,7 @@ local ELSEWHERE = {
     "Tensor", "backward", "is_tensor", "memory", "grad", "save", "load", "compile", "coverage",
     "dim", "spec", "cond", "scan", "loop", "print", "assert", "on", "on_graph_capture", "events",
     "counters", "lifecycle", "Compiled", "Coverage", "Spec", "Graph", "Listener", "Imported",
-    "custom", "export", "import", "load_ops",
+    "custom", "export", "import", "load_ops", "rollout", "Rollout",
   },
 }
 

@@ -109,6 +109,7 @@ static int take_setting(char **argv, int i)
     for (char *c = name; *c; c++)
         if (*c == '-') *c = '_';
     const char *value = equals ? equals + 1 : argv[i + 1];
+    if (strcmp(name, "device") == 0) memcpy(name, "backend", sizeof "backend");
     if (base_knob_find(name, &e) < 0) return 0;
     if (!value) base_err_set(&e, SGL_EKNOB, "--%s needs a value", name);
     else base_knob_flag(name, value, &e);
@@ -259,7 +260,7 @@ static bool run_script(lua_State *L, char **argv, int script)
 }
 
 /* The words that lua/sgl/cli.lua knows; a script of such a name is run as ./name. */
-static const char *const COMMANDS[] = {"?", "breaks", "inspect", "doctor", "plan"};
+static const char *const COMMANDS[] = {"?", "breaks", "check", "inspect", "doctor", "plan"};
 
 static bool is_command(const char *word)
 {
@@ -279,7 +280,9 @@ static bool run_command(lua_State *L, char **argv, int command)
     while (argv[command + 1 + n]) n++;
     luaL_checkstack(L, n + LUA_MINSTACK, "too many arguments to the command");
     for (int i = 1; i <= n; i++) lua_pushstring(L, argv[command + i]);
-    return report(L, lua_pcall(L, n, 0, 0));
+    int status = lua_pcall(L, n, 0, 0);
+    if (status != LUA_OK) luaL_tolstring(L, -1, NULL); /* errors of the library are objects */
+    return report(L, status);
 }
 
 static bool run_repl(lua_State *L)

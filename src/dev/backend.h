@@ -36,6 +36,7 @@ typedef struct DevControl {
 struct Backend {
     const char *name;
     bool computes;                   /* 0: buffers are left as they were, as null does */
+    bool late;                       /* it starts when it is chosen, not with the engine */
 
     /* ---- the device */
     /* While it registers: is the machine fit for it? Later calls find d->self as the first left it.

@@ -99,8 +99,10 @@ int exec_lifecycle_start(Ctx *cx)
     if (!exec_context(cx)) return SGL_ENOMEM;
     for (int i = 0; i < BACKEND_COUNT; i++) {
         BackendState state = exec_lifecycle_state(cx, i);
+        bool wanted = !exec_backend_at(i)->late || i == exec_backend_chosen(cx);
         bool on = enabled(cx, i), idle = state == BACKEND_REGISTERED || state == BACKEND_COMPILED;
-        if (on && state == BACKEND_UNINITIALIZED && enroll(cx, i) < 0) base_err_clear(&cx->err);
+        if (on && wanted && state == BACKEND_UNINITIALIZED && enroll(cx, i) < 0)
+            base_err_clear(&cx->err);
         if (!on && idle) exec_lifecycle_move(cx, i, BACKEND_UNINITIALIZED);
     }
     return SGL_OK;

@@ -17,6 +17,9 @@ typedef struct CDialect {
     const char *function;               /* before each function */
     const char *floats[EX_COUNT], *integers[EX_COUNT];
     const char *prelude;                /* what the texts of micro-ops need */
+    const char *fold;                   /* of a reduction, where it is not C's functions: its text
+                                           with $a type, $o op, $n dtype, $i identity, $c how two
+                                           values combine */
 } CDialect;
 extern const CDialect KERN_C;
 

@@ -206,6 +206,12 @@ static void need_reduce(CFile *f, const Kernel *k, const KernInst *t, Str *out)
     const char *kind = column ? "column" : "row";
     const struct Fold *fold = fold_of(t->op);
     need_op(f, fold->by, d, out);
+    if (f->d->fold) {
+        bool *said = &f->fold[0][t->op][d];
+        if (!*said) put_fold(f, f->d->fold, fold, d, "", out);
+        *said = true;
+        return;
+    }
     if (!*known)
         put_fold(f, best ? BEST_TEXT : column ? COLUMN_TEXT : ROW_TEXT, fold, d, kind, out);
     if (!*tree && kern_blocks(t).n > 1) put_fold(f, TREE_TEXT, fold, d, kind, out);

@@ -131,7 +131,7 @@ local function capture(self, entry, walk, plans)
     breaks.watch(entry, self.fn)
   end
   local function call_state(tensors, calls)
-    entry.state = names.of(entry.guards, tensors, entry.names)
+    entry.state, entry.registered = names.of(entry.guards, tensors, entry.names)
     return entry.state, names.paths(calls)
   end
   entry.program = core.capture(step, walk.leaves, walk.names, self.fn, self.effects == "once",

@@ -1,7 +1,7 @@
 #!/bin/sh
 # exact.sh: exact mode at length: losses and all state after many steps have the bits of one rank.
 #
-#   bench/exact.sh [MODEL …]       default: mlp full cnn gpt rnn (spec/shard_models.lua)
+#   bench/exact.sh [MODEL …]       default: mlp full cnn gpt rnn (spec/shard/models.lua)
 #
 # STEPS (50) steps of ROWS (10) rows, on 1 to 8 ranks, with each plan that fits them, one and two
 # threads a rank. Out: a line for each run that differs, and how many runs there were.
@@ -11,7 +11,7 @@ here=$(dirname "$0")
 sgl=${SGL_EXE:-$here/../build/sgl}
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
-script="$here/../spec/shard_models.lua" rows=${ROWS:-10} steps=${STEPS:-50}
+script="$here/../spec/shard/models.lua" rows=${ROWS:-10} steps=${STEPS:-50}
 runs=0 bad=0
 compare() { # model ranks plan threads
     "$sgl" run -n "$2" --exact 8 --plan "$3" --threads "$4" "$script" "$1" "$rows" "$steps" \

@@ -35,6 +35,8 @@ void cli_launch_hear(void)
     signal(SIGINT, on_stop);
 }
 
+int cli_launch_asked(void) { return asked_often > 1 ? -1 : asked; }
+
 void cli_launch_kill(Launcher *l)
 {
     l->killed = true;
@@ -137,12 +139,7 @@ static bool saves(const JobRank *r) { return atomic_load(&r->doing) == JOB_SAVES
 static void tell_end(const Launcher *l)
 {
     char text[JOB_REASON + 2 * JOB_PICTURE];
-    int n = snprintf(text, sizeof text, "sgl run: %s\n", l->job->reason);
-    for (const char *at = l->job->picture; *at; at += *at == '\n') {
-        int line = (int)strcspn(at, "\n");
-        n += snprintf(text + n, sizeof text - (size_t)n, "  %.*s\n", line, at);
-        at += line;
-    }
+    comm_job_text(l->job, text, sizeof text);
     fputs(text, stderr);
     fflush(stderr);
     for (int r = 0; r < l->o.ranks; r++)

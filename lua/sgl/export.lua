@@ -235,10 +235,11 @@ end
 
 -- The same as an ONNX file.
 local function write_onnx(graph, state, examples, o)
-  local wanted = graph:apply(gather(slots_of(graph), by_name(state), examples))
+  local tensors = by_name(state)
+  local function run() return graph:apply(gather(slots_of(graph), tensors, examples)) end
   return write_alone(state, o.file, function()
-    return onnx.export(o.file, { graph = graph, state = by_name(state), examples = examples,
-      wanted = wanted }, o)
+    return onnx.export(o.file, { graph = graph, state = tensors, examples = examples, run = run },
+      o)
   end)
 end
 

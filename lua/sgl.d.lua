@@ -1882,7 +1882,7 @@ sgl.ImportedOnnx = {}
 ---@param what any a module (in evaluation mode), a function, a compiled function
 ---@param specs table for each argument a sgl.spec, or a tensor as an example
 ---@param o? sgl.export.Options
----@return boolean? # true; or nil, message, code: what cannot be captured or written, and why
+---@return boolean? # true; or nil, message, code, block: what cannot be captured or written, where and why (breaks.md)
 ---@return string? message
 ---@return string? code
 function sgl.export(what, specs, o) end

@@ -20,7 +20,7 @@
 #include "cli/launch.h"
 
 enum { WORDS = 64, LOOK_MS = 20, NOT_FOUND = 127 };
-static const double MOMENT = 1.5, LAST = 4; /* seconds from the end to SIGTERM; to SIGKILL */
+static const double MOMENT = 3, LAST = 6; /* seconds from the end to SIGTERM; to SIGKILL */
 
 /* How many slots "a:2,b" has. */
 static int slots_of(const char *hosts)

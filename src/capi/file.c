@@ -95,6 +95,7 @@ static int write_arrays(const FileArray *list, int n, FileWrite *to, Err *e)
     return code;
 }
 
+/* Under the lock: what is written is the state behind one step. */
 static int save_state(sgl_program *p, const char *path)
 {
     int code = SGL_OK, n = sgl_count(p, SGL_STATE);

@@ -268,6 +268,7 @@ static int check_port(sgl_program *p, sgl_port port, const char *what, int n, co
     return code;
 }
 
+/* Under the lock: checks all, copies in, runs, copies out. */
 static int run(sgl_program *p, int nin, const sgl_array *in, int nout, sgl_array *out)
 {
     p->cx->interrupted = 0; /* one that came before was meant for no run, or for one that ended */

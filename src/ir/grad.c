@@ -194,11 +194,11 @@ static int reverse_results(Reverse *r, Node *n)
     Node **dy = base_mem_zero((size_t)(nout + n->nin), sizeof *dy);
     uint8_t *masked = base_mem_zero((size_t)(nout + n->nin), 1);
     if (!dy || !masked) rc = out_of_memory(r->g);
-    uint8_t *wants = masked + nout;
     bool any = false;
-    for (int i = 0; i < n->nin && !rc; i++) any |= wants[i] = r->flows[n->in[i]->id];
+    for (int i = 0; i < n->nin && !rc; i++) any |= masked[nout + i] = r->flows[n->in[i]->id];
     if (any && gather_results(r, n, nout, dy, masked)) {
         Node **dx = dy + nout;
+        const uint8_t *wants = masked + nout;
         Node *one = nout == 1 && n->op == OP_custom ? dy[0] : NULL;
         for (int k = 0; k < nout; k++) r->masked[n->id] |= masked[k];
         rc = ir_is_control(n) ? ir_control_grad(n, dy, masked, wants, dx)

@@ -12,7 +12,7 @@
 /* Each room adds its functions; what the watch must know of them all comes last. */
 int module_open_core(lua_State *L)
 {
-    static const luaL_Reg *const LISTS[] = {MODULE_INFO,  MODULE_TABLES, MODULE_IO,  MODULE_CSV,
+    static const luaL_Reg *const LISTS[] = {MODULE_INFO,  MODULE_TABLES, MODULE_IO,   MODULE_CSV,
                                             MODULE_KNOBS, MODULE_BUNDLE, MODULE_DIST, BIND_RANK};
     luaL_checkversion(L);
     lua_settop(L, 0);

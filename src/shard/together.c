@@ -64,8 +64,9 @@ static Node *root(const Graph *g, int k)
 /* How root k lies: an assigned value as its state does. */
 static CommSpread how_lies(const Together *t, const Rank *r, int k)
 {
+    CommSpread whole = {0};
     int n = t->g->outputs.n;
-    return k < n ? (CommSpread){0} : r->lies[t->g->assigns.at[k - n].input];
+    return k < n ? whole : r->lies[t->g->assigns.at[k - n].input];
 }
 
 /* A part of rank `number` to its place in the whole, or, where the whole is there already, does it

@@ -131,7 +131,7 @@ static double work_of(const Node *n)
 /* The largest buffers of the run, each with the node that it is for. */
 static void push_buffers(lua_State *L, const Schedule *s)
 {
-    int best[MOST_BUFFERS], n = 0;
+    int best[MOST_BUFFERS] = {0}, n = 0;
     for (int b = 0; b < s->buffers.n; b++) {
         if (s->buffers.at[b].place == BUF_INPUT) continue;
         int at = n < MOST_BUFFERS ? n++ : n;

@@ -1632,7 +1632,7 @@ function sgl.Graph:picture(path) end
 ---@class sgl.save.Options
 ---@field metadata? table strings by name, kept in the file
 
----Writes tensors by name to a file, in the format that its ending names, else safetensors. On several ranks all call it, and rank 0 writes.
+---Writes tensors by name to a file, in the format that its ending names, else safetensors. A tensor with several names is written once. On several ranks all call it, and rank 0 writes.
 ---@param state table a state dict, a module, or tables of them
 ---@param path string of the file; it is replaced as a whole
 ---@param o? sgl.save.Options

@@ -481,6 +481,10 @@ M.returns = {
 M.commands = {
   { "", [[-e 'local d = require("sgl").data.csv("no.csv") d:batches(2)']], "attempt to index a nil",
     "the call at (command line):1 gave nil: no.csv: cannot read", "assert(…)" },
+  { "", [[-e 'local s = require "sgl" s.nn.Linear(1, 1):load_state_dict(s.load "no.st")']],
+    "load_state_dict: got nil", "no.st: cannot read", "assert(…)" },
+  { "", [[-e 'local s = require "sgl" s.nn.Linear(1, 1):load_state_dict(s.load("no.st"), {})']],
+    "'dict' must be a table, got nil", "gave nil: no.st: cannot read", "assert(…)" },
   { "", [[-e 'local function f(x) return f(x) + 1 end f(1)']], "stack overflow",
     "a function calls itself without end" },
   { "", [[-e 'local function f(x) return f(x) + 1 end require("sgl").compile(f)(1)']],

@@ -112,7 +112,7 @@ local function protected(scope)
   block(new)
   emit("end%s)", handler)
   emit("local %s = %s and %s or %s", name, fine, got, wide(scope))
-  emit("flags[#flags + 1] = %s", fine)
+  if scope.depth == 0 then emit("flags[#flags + 1] = %s", fine) end -- in a block a break, B-BLOCK
   table.insert(scope.wide, name)
 end
 

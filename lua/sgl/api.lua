@@ -252,9 +252,16 @@ local function check_one(full, arg, spec, value, item)
   return checked(full, "argument", arg, spec, value, item)
 end
 
-local function too_many(full, most, given)
+-- Raises for too many arguments. What a loader gives for a file that it cannot read (nil, a text,
+-- a code) is told as that.
+local function too_many(full, most, values, count)
+  local code = values[count]
+  if values[count - 2] == nil and type(code) == "string" and code:find "^SGL_E" then
+    core.raise(code, ("%s: got nil, as the call for an argument failed: %s"):format(
+      full, values[count - 1]), "assert(…) around that call raises this there")
+  end
   core.raise("SGL_EARG", ("%s: takes at most %d argument%s, got %d"):format(
-    full, most, most == 1 and "" or "s", given))
+    full, most, most == 1 and "" or "s", count))
 end
 
 -- Index of the options table among `count` given values: behind the positional ones, or, where
@@ -285,7 +292,7 @@ function api.checker(full, row)
       chosen = at and given[at]
       if at then given[at], count = nil, at - 1 end
     end
-    if not rest and count > fixed then too_many(full, fixed + (opts and 1 or 0), count) end
+    if not rest and count > fixed then too_many(full, fixed + (opts and 1 or 0), given, count) end
     local out = {}
     for i = 1, fixed do out[i] = check_one(full, args[i], specs[i], given[i]) end
     if rest then

@@ -224,12 +224,22 @@ local function write(path, graph, state, examples, about)
   return true
 end
 
+-- What rank 0 writes, to whom the others show their parts of the state.
+local function write_alone(state, path, fn)
+  return dist_write(path, function()
+    if core.job() == 0 then return fn() end
+    for _, item in ipairs(state) do item[2]:bytes() end
+    return true
+  end)
+end
+
 -- The same as an ONNX file.
 local function write_onnx(graph, state, examples, o)
-  local wanted = graph:apply(gather(slots_of(graph), by_name(state), examples))
-  return dist_write(state, o.file, function()
-    return onnx.export(o.file, { graph = graph, state = by_name(state), examples = examples,
-      wanted = wanted }, o)
+  local tensors = by_name(state)
+  local function run() return graph:apply(gather(slots_of(graph), tensors, examples)) end
+  return write_alone(state, o.file, function()
+    return onnx.export(o.file, { graph = graph, state = tensors, examples = examples, run = run },
+      o)
   end)
 end
 
@@ -270,7 +280,7 @@ api.fn(api.root, "export", {
   if graph:count "print" + graph:count "assert" > 0 then
     return nil, "export: blocked in serialising: the step prints or asserts", "SGL_EUNSUP"
   end
-  return dist_write(state, o.file, function()
+  return write_alone(state, o.file, function()
     return write(o.file, graph, state, examples, about_of(what, o))
   end)
 end)

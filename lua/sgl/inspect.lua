@@ -1,10 +1,12 @@
--- inspect.lua: what is in a file: a bundle, or a file of tensors; and where two of them differ.
+-- inspect.lua: what is in a file: a bundle, an ONNX model, or a file of tensors; and where two of
+-- them differ.
 --
--- In:    the path of a bundle (sgl.export), or of a file that sgl.load reads.
+-- In:    the path of a bundle (sgl.export), of an ONNX file, or of a file that sgl.load reads.
 -- Out:   text: what it is, its inputs and outputs, each tensor with its type, bytes and CRC-32.
 -- Holds: nothing of the file is run. State is compared where only one file has a graph.
 local api = require "sgl.api"
 local core = require "sgl.core"
+local read_onnx = require "sgl.onnx.show"
 
 local raise = core.raise
 
@@ -68,7 +70,8 @@ local function is_bundle(path)
 end
 
 local function read(path)
-  local ok, file, message = pcall(is_bundle(path) and read_bundle or read_tensors, path)
+  local how = path:find "%.onnx$" and read_onnx or is_bundle(path) and read_bundle or read_tensors
+  local ok, file, message = pcall(how, path)
   if not ok then error(tostring(file), 0) end
   if not file then error(message, 0) end
   file.by_name = {}

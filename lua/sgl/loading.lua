@@ -33,10 +33,18 @@ local function wanted(parts)
   return parts[1].dtype .. api.shape_text(shape)
 end
 
+-- Refuses two values for a tensor that has two names.
+local function check_tied(before, name, value)
+  if rawequal(before[2], value) or before[2]:bytes() == value:bytes() then return end
+  core.raise("SGL_EARG", ("load_state_dict: '%s' and '%s' are one tensor here, and two that differ "
+    .. "in the dict"):format(before[1], name),
+    "the dict must come from a module that ties them too")
+end
+
 -- { tensor, value } for each tensor of the rows that the dict has a value for; the names that it
 -- lacks.
 local function match(rows, dict, given)
-  local pending, missing, there = {}, {}, {}
+  local pending, missing, there, before = {}, {}, {}, {}
   for _, name in ipairs(given) do there[name] = true end
   for _, row in ipairs(rows) do
     local name, parts = row[1], row[2]
@@ -50,6 +58,8 @@ local function match(rows, dict, given)
     end
     for _, t in ipairs(value and parts or {}) do
       local part = #parts == 1 and value or value:narrow(1, first, t.shape[1])
+      if before[t] then check_tied(before[t], name, part) end
+      before[t] = before[t] or { name, part }
       pending[#pending + 1] = { t, part }
       first = first + (#parts == 1 and 0 or t.shape[1])
     end

@@ -44,10 +44,44 @@ function names.replace(tensor, field)
   replaced[tensor] = { field, file or "?", line or 0 }
 end
 
+-- The way on which a module led to a parameter when it was last gone through: parameter -> module
+-- -> link { up, holder, key, value, name }. In a user's table a write leaves no other trace.
+local ways = setmetatable({}, { __mode = "k" })
+
+-- The topmost link of a way that leads elsewhere now; nil: none.
+local function broken(way)
+  local found
+  while way do
+    if not rawequal(way.holder[way.key], way.value) then found = way end
+    way = way.up
+  end
+  return found
+end
+
+--- A module leads to the parameter on that way.
+function names.found(tensor, module, way)
+  local known = ways[tensor] or {}
+  ways[tensor] = known
+  if not known[module] or broken(known[module]) then known[module] = way end
+end
+
+-- The name of what stands on the way to the tensor, where no module leads to it any more.
+local function lost(tensor)
+  local name
+  for _, way in pairs(ways[tensor] or {}) do
+    local link = broken(way)
+    if not link then return nil end
+    name = not name and link.name or name < link.name and name or link.name
+  end
+  return name
+end
+
 --- "field 'weight' at train.lua:7", where the tensor was replaced last; nil: it was not.
 function names.replaced(tensor)
   local at = replaced[tensor]
-  return at and ("field '%s' at %s:%d"):format(at[1], at[2], at[3]) or nil
+  if at then return ("field '%s' at %s:%d"):format(at[1], at[2], at[3]) end
+  local name = lost(tensor)
+  return name and ("at '%s'"):format(name) or nil
 end
 
 -- The objects that hold state among all that the guards lead through, in their order.

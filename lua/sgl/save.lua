@@ -4,9 +4,11 @@
 -- In:    a state dict (names from 1 and name -> tensor), a module, or tables of such: names of
 --        nested tables are joined by dots. Numbers are stored as f64 scalars.
 -- Out:   a file written whole or not at all; a state dict that load_state_dict takes.
--- Holds: nothing of a table is left out; names keep their order. A missing file gives nil,
---        message, code. A tensor of a dtype that there is not here is refused when it is asked for;
---        the others of its file can be read.
+-- Holds: nothing of a table is left out; names keep their order, but for further names of a tensor
+--        that has one: it is written once, and those stand in the metadata (ALIAS) and come behind
+--        the others when they are read. A missing file gives nil, message, code. A tensor of a
+--        dtype that there is not here is refused when it is asked for; the others of its file can
+--        be read.
 local api = require "sgl.api"
 local core = require "sgl.core"
 local write = require "sgl.dist.write"
@@ -63,9 +65,57 @@ local function add(list, name, value, path, seen, above)
   return list
 end
 
+local ALIAS = "alias:"     -- before a name, in the metadata; its value: that tensor's first name
+
+-- The tensors of the list, each once; the metadata, with the further names.
+local function once(list, metadata)
+  local out, names, pairs_out = {}, {}, {}
+  for key, value in pairs(metadata) do
+    if type(key) == "string" and key:sub(1, #ALIAS) == ALIAS then
+      raise("SGL_EARG", ("save: the metadata has %s: such keys are for further names of a tensor")
+        :format(core.quote(key)), "another key")
+    end
+    pairs_out[key] = value
+  end
+  for _, item in ipairs(list) do
+    local name, tensor = item[1], item[2]
+    if names[tensor] then
+      pairs_out[ALIAS .. name] = names[tensor]
+    else
+      out[#out + 1], names[tensor] = item, name
+    end
+  end
+  return out, pairs_out
+end
+
+-- Adds the further names to the dict, and takes them out of the metadata.
+local function add_aliases(dict, metadata, path, prefix)
+  local aliases = {}
+  for key in pairs(metadata) do
+    if key:sub(1, #ALIAS + #prefix) == ALIAS .. prefix then aliases[#aliases + 1] = key end
+  end
+  table.sort(aliases)
+  for _, key in ipairs(aliases) do
+    local kept, name = metadata[key], key:sub(#ALIAS + #prefix + 1)
+    local tensor = kept:sub(1, #prefix) == prefix and dict[kept:sub(#prefix + 1)]
+    for _, item in ipairs(not tensor and core.open(path, nil, kept) or {}) do
+      if item[1] == kept then tensor = item[2] end
+    end
+    if not tensor or dict[name] then
+      raise("SGL_EFORMAT", ("load: %s: '%s' is another name of '%s', which %s"):format(path,
+        prefix .. name, kept, tensor and "it has too" or "is not there"), "save it again")
+    end
+    dict[#dict + 1], dict[name] = name, tensor
+  end
+  for key in pairs(metadata) do
+    if key:sub(1, #ALIAS) == ALIAS then metadata[key] = nil end
+  end
+end
+
 api.fn(api.root, "save", {
   doc = "Writes tensors by name to a file, in the format that its ending names, else safetensors. "
-    .. "On several ranks all call it, and rank 0 writes.",
+    .. "A tensor with several names is written once. On several ranks all call it, and rank 0 "
+    .. "writes.",
   args = { { "state", "table", "a state dict, a module, or tables of them" },
            { "path", "string", "of the file; it is replaced as a whole" } },
   opts = { { "metadata", "table", nil, "strings by name, kept in the file" } },
@@ -73,8 +123,8 @@ api.fn(api.root, "save", {
   errors = "a value that is not a tensor or a number; a name that is not UTF-8 or comes twice; a "
     .. "table that contains itself",
 }, function(state, path, o)
-  local list = add({}, "", state, path, {}, {})
-  return write(list, path, function() return core.save(list, o.metadata or {}, path) end)
+  local list, metadata = once(add({}, "", state, path, {}, {}), o.metadata or {})
+  return write(path, function() return core.save(list, metadata, path) end)
 end)
 
 -- Reading such a name says why there is no tensor.
@@ -105,6 +155,7 @@ api.fn(api.root, "load", {
     local name = item[1]:sub(#o.prefix + 1)
     dict[#dict + 1], dict[name], foreign[name] = name, item[2] or nil, item[3]
   end
+  add_aliases(dict, metadata, path, o.prefix)
   if next(foreign) then setmetatable(dict, refuse_foreign(path, foreign)) end
   return dict, api.extra(metadata)
 end)

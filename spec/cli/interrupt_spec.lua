@@ -74,6 +74,29 @@ describe("the first Ctrl-C", function()
     end
   end)
 
+  it("ends the parsing of a table whose text was read", function()
+    for _, options in ipairs { "columns = { 1 }", "label = 2" } do
+      local out = run(([[
+        local core = require "sgl.core"
+        local path = os.tmpname()
+        local file <close> = assert(io.open(path, "w"))
+        file:write(("1,a\n"):rep(5000))
+        file:flush()
+        local head, there = core.csv_head, false
+        function core.csv_head(...) there = true return head(...) end
+        debug.sethook(function()
+          if not there or debug.getinfo(2, "S").source ~= "=sgl/data/csv.lua" then return end
+          debug.sethook()
+          ctrl_c()
+        end, "l")
+        local ok, e = pcall(sgl.data.csv, path, { header = false, %s })
+        print(ok, e.code, (e.message:gsub("^.*: interrupted", "interrupted")))
+        os.remove(path)
+      ]]):format(options))
+      assert.are.equal("false\tSGL_EINTR\tinterrupted while it was read\n", out)
+    end
+  end)
+
   it("is heard by a coroutine that computes", function()
     local out = run [[
       report(pcall(coroutine.wrap(function()

@@ -9,7 +9,9 @@ local core = require "sgl.core"
 local cases = require "spec.op_cases"
 local engine = require "spec.engine"
 local entries = require "spec.entries"
+local onnx = require "spec.onnx.model"
 local random_graph = require "spec.random_graph"
+local read_onnx = require "sgl.onnx.read"
 
 local COUNT = math.tointeger(tonumber(os.getenv("SGL_FUZZ"))) or engine.times(3000)
 local MOST_BYTES = 256 * 2 ^ 20     -- no damaged input of a few KB may need more
@@ -281,6 +283,50 @@ local function gzip_seeds()
   return list
 end
 
+-- ---- ONNX: what is accepted has names for what goes in and out, and is recorded or refused
+
+local ONNX = {
+  { nodes = { { "Gemm", { "x", "w", "b" }, { "h" }, { transB = 1, alpha = 0.5 } },
+      { "Clip", { "h", "low" }, { "c" } }, { "Softmax", { "c" }, { "y" }, { axis = 1 } } },
+    constants = { { "w", core.full({ 3, 4 }, 0.5, "f32") }, { "b", core.full({ 3 }, 1, "f32") },
+      { "low", core.full({}, 0, "f32") } } },
+  { nodes = { { "Shape", { "x" }, { "s" } }, { "Gather", { "s", "i" }, { "n" }, { axis = 0 } },
+      { "Concat", { "n", "m" }, { "to" }, { axis = 0 } }, { "Reshape", { "x", "to" }, { "r" } },
+      { "Slice", { "r", "i", "m", "i" }, { "t" } }, { "Pad", { "t", "p" }, { "y" },
+      { mode = "reflect" } } },
+    constants = { { "i", core.tensor({ 0 }, "i64") }, { "m", core.tensor({ -1 }, "i64") },
+      { "p", core.tensor({ 1, 0, 1, 1 }, "i64") } } },
+  { opset = 13, nodes = { { "Unsqueeze", { "x", "a" }, { "u" } }, { "Conv", { "u", "w" }, { "c" },
+      { kernel_shape = { 3 }, pads = { 1, 1 }, strides = { 2 } } }, { "MaxPool", { "c" }, { "p" },
+      { kernel_shape = { 2 }, ceil_mode = 1 } }, { "Resize", { "p", "", "z" }, { "y" },
+      { mode = "linear" } } },
+    constants = { { "a", core.tensor({ 1 }, "i64") }, { "w", core.full({ 2, 1, 3 }, 0.5, "f32") },
+      { "z", core.tensor({ 1, 1, 2.5 }, "f32") } } },
+  { nodes = { { "ReduceSum", { "x" }, { "s" }, { keepdims = 0 } }, { "Greater", { "s", "z" },
+      { "g" } }, { "If", { "g" }, { "y" }, { then_branch = { inputs = {}, outputs = { "t" },
+        nodes = { { "Add", { "x", "x" }, { "t" } } } }, else_branch = { inputs = {},
+        outputs = { "e" }, nodes = { { "Constant", {}, { "e" }, { value_floats = { 1.5, 2.5 } } } }
+      } } } },
+    constants = { { "z", core.full({}, 0, "f32") } } },
+}
+
+local function onnx_seeds()
+  local list = {}
+  for i, o in ipairs(ONNX) do
+    o.inputs, o.outputs = { { "x", "f32", { "n", 4 } } }, { "y" }
+    list[i] = onnx.bytes(o)
+  end
+  return list
+end
+
+local function onnx_holds(model)
+  for _, v in ipairs(model.inputs) do assert(type(v.name) == "string" and v.dtype) end
+  for _, v in ipairs(model.outputs) do assert(type(v.name) == "string") end
+  if #model.inputs ~= 1 then return end
+  local ok, e = pcall(model.run, model, { core.full({ 2, 4 }, 1, "f32") })
+  assert(ok or is_ours(e), tostring(e))
+end
+
 -- ---- entries of the folder of programs, whose tag is right: what they do is of the right dims, or
 -- they are refused and the program is made anew
 
@@ -370,6 +416,7 @@ describe("a parser, fed with damage, #slow", function()
   fuzz("safetensors in a file", safetensors_seeds(), function(s)
     return as_file(s, core.open, "safetensors")
   end, safetensors_hold)
+  fuzz("ONNX", onnx_seeds, function(s) return as_file(s, read_onnx) end, onnx_holds)
   fuzz("YAML", YAML, read_yaml, yaml_holds)
   fuzz("gzip", gzip_seeds(), function(s) return as_file(s, core.read) end,
     function(text) assert(#text < 2 ^ 20) end)

@@ -184,4 +184,58 @@ describe("minimize", function()
       assert.matches("no longer in the model", e.message)
     end)
   end)
+
+  -- What happens to a model with lists after its optimizer was made, and the place that is named.
+  local LOST = {
+    { "a computed tensor in a list", "ps%.1", function(m) m.ps[1] = m.ps[1] * 0.5 end },
+    { "another parameter in a list", "ps%.1", function(m) m.ps[1] = nn.parameter(sgl.ones(2)) end },
+    { "another list", "'ps'", function(m) m.ps = { nn.parameter(sgl.ones(2)) } end },
+    { "another layer in a list", "layers%.2", function(m) m.layers[2] = nn.Linear(2, 2) end },
+    { "another layer in a table", "heads%.a", function(m) m.heads.a = nn.Linear(2, 2) end },
+    { "another layer in a field", "'only'", function(m) m.only = nn.Linear(2, 2) end },
+    { "a layer less", "layers%.2", function(m) m.layers[2] = nil end },
+  }
+  local KEPT = {
+    { "layers that change places", function(m)
+      m.layers[1], m.layers[2] = m.layers[2], m.layers[1]
+    end },
+    { "a layer in two places, gone from one", function(m) m.layers[3] = nil end },
+    { "a layer that moved", function(m) m.other, m.layers[2] = m.layers[2], nil end },
+    { "new values", function(m) m.ps[1]:assign(m.ps[1] * 0.5) end },
+  }
+  local Lists = nn.module("Lists", function(self)
+    self.layers = { nn.Linear(2, 2), nn.Linear(2, 2) }
+    self.heads = { a = nn.Linear(2, 2) }
+    self.last, self.only = nn.Linear(2, 2), nn.Linear(2, 2)
+    self.ps = { nn.parameter(sgl.ones(2)) }
+    self.layers[3] = self.last
+  end)
+
+  local function trained(change, compiled)
+    local m = Lists()
+    local opt = optim.SGD(m:parameters(), { lr = 0.1 })
+    local function step()
+      local loss = 0
+      for _, p in ipairs(m:parameters()) do loss = loss + (p * p):sum() end
+      opt:minimize(loss)
+    end
+    if compiled then step = sgl.compile(step) end
+    step()
+    change(m)
+    step()
+  end
+
+  for _, compiled in ipairs { false, true } do
+    for _, row in ipairs(LOST) do
+      it(("refuses parameters that are gone: %s, compiled: %s"):format(row[1], compiled), function()
+        local e = support.error_of(trained, row[3], compiled)
+        assert.matches("is no longer in the model", e.message)
+        assert.matches(row[2], e.message)
+      end)
+    end
+    for _, row in ipairs(KEPT) do
+      it(("goes on with parameters that are there: %s, compiled: %s"):format(row[1], compiled),
+        function() trained(row[2], compiled) end)
+    end
+  end
 end)

@@ -74,4 +74,44 @@ describe("the stage `live`", function()
     local found = core.parse(SCAN):pass "simplify"
     support.close(found:run { sgl.ones(2), sgl.ones(3, 2), sgl.ones(2) }[1], { 8.0, 8.0 }, 0, 0)
   end)
+
+  -- `depth` blocks, one inside the other: each runs the next four times, one after the other, by
+  -- conds whose branches are one block or whose predicate is a constant. The outermost runs if %0
+  -- is true.
+  local function nested(depth, constant)
+    local lines = { "graph" }
+    local function put(line, ...) lines[#lines + 1] = line:format(...) end
+    local function block(level)
+      put 'input %%0 arg "" bool[]\ninput %%1 arg "" f32[2]'
+      if level == 0 then put '%%2 = neg(%%1) : f32[2]\noutput %%2 ""' return end
+      table.insert(lines, #lines, "block $0")
+      local inputs = table.remove(lines)
+      block(level - 1)
+      put("end\n%s", inputs)
+      put "%%2 = const() {value=1, dims=[], dtype=bool} : bool[]"
+      for i = 3, 6 do
+        put("%%%d = cond(%%%d, %%0, %%%d) {then=$0, else=$0} : f32[2]", i, constant and 2 or 0,
+          i == 3 and 1 or i - 1)
+      end
+      put 'output %%6 ""'
+    end
+    put "block $0"
+    block(depth)
+    put 'end\nblock $1\ninput %%0 arg "" bool[]\ninput %%1 arg "" f32[2]\noutput %%1 ""\nend'
+    put 'input %%0 arg "" bool[]\ninput %%1 arg "" f32[2]'
+    put '%%2 = cond(%%0, %%0, %%1) {then=$0, else=$1} : f32[2]\noutput %%2 ""'
+    return table.concat(lines, "\n") .. "\n"
+  end
+
+  for _, constant in ipairs { false, true } do
+    local what = "takes blocks for nodes in proportion to the text; constant: %s"
+    it(what:format(constant), function()
+      local two = core.parse(nested(2, constant))
+      assert.are.same({ 3.0, 3.0 }, two:apply({ sgl.tensor(true), sgl.full({ 2 }, 3) })[1]:tolist())
+      local deep = core.parse(nested(12, constant))
+      local step = sgl.compile(function(p, x) return deep:apply({ p, x })[1] end)
+      assert.are.same({ 3.0, 3.0 }, step(sgl.tensor(false), sgl.full({ 2 }, 3)):tolist())
+      assert.is_true(#step:graph():pass("simplify"):text() < 1 << 20)
+    end)
+  end
 end)

@@ -2,7 +2,7 @@
 -- random graphs on random meshes have the bits of one rank in exact mode, without any processes.
 
 local sgl = require "sgl"
-local build = require "spec.shard_models"
+local build = require "spec.shard.models"
 local core = require "sgl.core"
 local engine = require "spec.engine"
 local random_graph = require "spec.random_graph"

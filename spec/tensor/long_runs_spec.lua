@@ -105,6 +105,21 @@ describe("a long run outside steps", function()
     assert.are.equal((50 + count) * 16.0, total:item())
   end)
 
+  it("that reads nothing is cut at one place of its loop, so that few programs serve it", function()
+    local m, x = nn.Linear(2, 2), sgl.ones(2, 2)
+    local opt = optim.SGD(m:parameters(), { lr = 0.1, momentum = 0.9 })
+    assert.is_true(compiled(0, 1500, function()
+      local loss = m(x):square():mean()
+      opt:minimize(loss)
+    end) <= 8)
+    local mean = sgl.zeros(4)
+    assert.is_true(compiled(0, 5000, function(i)
+      local value = sgl.full({ 4 }, i % 2 + 0.0)
+      mean = mean + (value - mean) / i
+    end) <= 8)
+    assert.are.near(0.5, mean[1]:item(), 1e-4)
+  end)
+
   it("keeps the gradient of what was assigned before it was read", function()
     local w = sgl.tensor { 1.0, 2.0 }
     local before = (w * w):sum()

@@ -150,6 +150,11 @@ void base_write_begin_memory(FileWrite *w, Str *to)
     *w = (FileWrite){.fd = -1, .folder = IN_PLACE, .memory = to, .shown = "memory"};
 }
 
+void base_write_begin_nowhere(FileWrite *w)
+{
+    *w = (FileWrite){.fd = -1, .folder = IN_PLACE, .shown = "nowhere", .failure = ECANCELED};
+}
+
 static int begin_in_place(FileWrite *w, const char *path, Err *e)
 {
     *w = (FileWrite){.folder = IN_PLACE, .shown = path};

@@ -35,6 +35,8 @@ int base_write_begin_in(FileWrite *w, int folder, const char *name, mode_t mode,
                         Err *e);
 /* What is put goes behind the text, which stays the caller's. */
 void base_write_begin_memory(FileWrite *w, Str *to);
+/* What is put goes nowhere, and base_write_end fails: for who only takes part. */
+void base_write_begin_nowhere(FileWrite *w);
 /* After a failure nothing more is written; base_write_end tells. */
 bool base_write_put(FileWrite *w, const void *bytes, size_t n);
 /* Waits until the bytes are on the disk, and renames. Ends w in any case. */

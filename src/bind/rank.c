@@ -23,6 +23,7 @@ enum { ALL = LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, SIGNAL_S
 static const char HANDLERS[] =
     "sgl.dist.handlers"; /* in the registry: the function that runs them */
 
+static Comm *comm;
 static Job *job; /* NULL: the process is alone */
 static int me;
 static bool ending;     /* it knows that the job is over */
@@ -103,6 +104,8 @@ static void on_stop(int number)
     atomic_compare_exchange_strong(&job->signal, &none, (uint32_t)number);
 }
 
+static void on_passed_stop(int number) { on_stop(number == SIGUSR2 ? SIGINT : SIGTERM); }
+
 static void hear(int number, void (*handler)(int))
 {
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
@@ -110,24 +113,37 @@ static void hear(int number, void (*handler)(int))
     sigaction(number, &action, NULL);
 }
 
-void bind_rank_begin(Comm *c)
-{
-    job = c->job;
-    me = c->rank;
-    c->where = where_now;
-    comm_job_set(c);
-    atomic_store(&own()->pid, (int32_t)getpid());
-    hear(SIGURG, on_question);
-    hear(SIGTERM, on_stop);
-    hear(SIGINT, on_stop);
-}
-
 /* What was printed is written; the state is not closed, as that may wait for processes that the
  * script started. */
 static _Noreturn void leave(int status)
 {
     fflush(NULL);
+    if (comm->transport->leave) comm->transport->leave(comm, status);
     _exit(status);
+}
+
+/* os.exit and the end of the script. */
+static void at_exit(int status, void *of)
+{
+    (void)of;
+    leave(status);
+}
+
+void bind_rank_begin(Comm *c)
+{
+    comm = c;
+    job = c->job;
+    me = c->rank;
+    c->where = where_now;
+    comm_job_set(c);
+    if (!job->apart) atomic_store(&own()->pid, (int32_t)getpid());
+    else on_exit(at_exit, NULL);
+    hear(SIGURG, on_question);
+    hear(SIGTERM, on_stop);
+    hear(SIGINT, on_stop);
+    if (!job->apart) return;
+    hear(SIGUSR1, on_passed_stop); /* as run_mpi.c sends them */
+    hear(SIGUSR2, on_passed_stop);
 }
 
 /* Calls the function that runs the handlers, with the kind of end and its words. */
@@ -169,6 +185,11 @@ void bind_rank_failed(lua_State *L, const char *message)
     if (run_handlers(L, "failure", job->culprit) != LUA_OK)
         fprintf(stderr, "a handler of dist.on_failure: %s\n", luaL_tolstring(L, -1, NULL));
     leave(EXIT_FAILURE);
+}
+
+bool bind_rank_is_quiet(void)
+{
+    return job && job->apart && me > 0 && comm_job_stopped(job) && job->culprit != me;
 }
 
 /* ---- for Lua */

@@ -14,5 +14,8 @@ void bind_rank_step(lua_State *L);
  * ends the process. It returns where the process is no rank. */
 void bind_rank_failed(lua_State *L, const char *message);
 
+/* What this rank has to say of its error is only the verdict that another prints. */
+bool bind_rank_is_quiet(void);
+
 extern const luaL_Reg BIND_RANK[];
 #endif

@@ -9,10 +9,13 @@
 #include "capture/agree.h"
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/map.h"
 #include "comm/job.h"
 #include "ir/print.h"
 #include "ir/text.h"
+
+enum { LOOKS = 2000, LOOK_US = 1000 }; /* how long the verdict of another may be on its way */
 
 /* ---- the step */
 
@@ -97,7 +100,9 @@ static int compare_texts(Ctx *cx, Comm *c, const Part *p, bool same)
         code = comm_meet(c, "the text of a step, which differs", COMM_max, 1, &own, &all);
     base_mem_free(theirs);
     base_str_free(&mine);
-    return code < 0 ? code : comm_job_error(c->job, &cx->err);
+    if (code < 0) return code;
+    for (int i = 0; i < LOOKS && !comm_job_stopped(c->job); i++) usleep(LOOK_US);
+    return comm_job_error(c->job, &cx->err);
 }
 
 /* One exchange of three numbers where all is well: least, largest, and that of rank 0. */

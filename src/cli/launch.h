@@ -5,7 +5,10 @@
 #include <sys/types.h>
 #include "comm/job.h"
 
-enum { SIGNAL_STATUS = 128 };  /* a process that a signal ended has this status and the signal */
+enum {
+    LAUNCH_TIMEOUT = 30,       /* seconds that ranks wait, unless told otherwise */
+    SIGNAL_STATUS = 128        /* a process that a signal ended has this status and the signal */
+};
 
 typedef struct LaunchOptions {
     int ranks;
@@ -33,8 +36,16 @@ typedef struct Launcher {
     bool killed;               /* by the launcher: what ends now did not fail */
 } Launcher;
 
+/* What rank `rank` prints goes to a file in the folder; NULL: nowhere. False: it was reported. */
+bool cli_launch_redirect(const char *log, int rank);
+/* The threads of this rank, unless a setting says how many. */
+void cli_launch_threads(int threads);
 /* Hears SIGTERM and SIGINT from now on, for all ranks. */
 void cli_launch_hear(void);
+/* The signal that came, or 0; -1: more than one came. */
+int cli_launch_asked(void);
+/* Ranks that mpirun starts, with these words of the script's; the status of the job. */
+int cli_run_mpi(const LaunchOptions *o, char **argv);
 /* Waits until all ranks have ended; the status of the job. */
 int cli_launch_wait(Launcher *l);
 /* Ends all ranks at once, and what they started. */

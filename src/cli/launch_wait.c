@@ -3,10 +3,11 @@
  * In:    ranks that were started, the page of their job.
  * Out:   the status of the job: 128 + the signal that it was asked to stop by; else that of the
  *        rank that the verdict is about, or of the first that failed; 0 if none did.
- * Holds: who fails is known at once, as ranks are children. After a verdict, ranks have a moment to
- *        leave, longer while a handler of the script saves state; then they are killed. What they
- *        started ends with them. A job that is asked to stop has as long as ranks wait for each
- *        other where a handler is there, and a moment where none is; a second signal kills.
+ * Holds: who fails is known at once, as ranks are children. After a verdict, ranks have some
+ *        seconds to leave, longer while a handler of the script saves state, the rank that failed
+ *        but a moment; then they are killed. What they started ends with them. A job that is asked
+ *        to stop has as long as ranks wait for each other where a handler is there, and a moment
+ *        where none is; a second signal kills.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@
 #include "cli/launch.h"
 
 enum { TEXT_MAX = 64 << 10, LINE_MAX_BYTES = 400, LOOK_NS = 10 * 1000 * 1000 };
-static const double MOMENT = 1.5; /* seconds */
+static const double MOMENT = 1.5, GRACE = 6; /* seconds for the rank that failed; for all */
 
 static volatile sig_atomic_t asked, asked_often; /* to stop: by this signal */
 
@@ -34,6 +35,8 @@ void cli_launch_hear(void)
     signal(SIGTERM, on_stop);
     signal(SIGINT, on_stop);
 }
+
+int cli_launch_asked(void) { return asked_often > 1 ? -1 : asked; }
 
 void cli_launch_kill(Launcher *l)
 {
@@ -137,16 +140,20 @@ static bool saves(const JobRank *r) { return atomic_load(&r->doing) == JOB_SAVES
 static void tell_end(const Launcher *l)
 {
     char text[JOB_REASON + 2 * JOB_PICTURE];
-    int n = snprintf(text, sizeof text, "sgl run: %s\n", l->job->reason);
-    for (const char *at = l->job->picture; *at; at += *at == '\n') {
-        int line = (int)strcspn(at, "\n");
-        n += snprintf(text + n, sizeof text - (size_t)n, "  %.*s\n", line, at);
-        at += line;
-    }
+    comm_job_text(l->job, text, sizeof text);
     fputs(text, stderr);
     fflush(stderr);
     for (int r = 0; r < l->o.ranks; r++)
         if (l->rank[r].pid) kill(l->rank[r].pid, SIGURG);
+}
+
+/* The rank that the verdict is about, such as one that is stopped, unless it saves state. */
+static void kill_culprit(Launcher *l)
+{
+    int r = l->job->culprit;
+    if (r < 0 || !l->rank[r].pid || saves(&l->job->rank[r])) return;
+    l->killed = true;
+    kill(l->rank[r].pid, SIGKILL);
 }
 
 /* Some time has passed since the last look: is the job over, is it time to kill? */
@@ -163,8 +170,10 @@ static void look(Launcher *l, End *e)
     if (!over && !stopping) return;
     if (e->since == 0) e->since = base_clock();
     bool patient = over ? anyone(l, saves) : anyone(l, has_handlers);
-    double most = patient ? l->job->timeout + MOMENT : over ? MOMENT : MOMENT / 2;
-    if (asked_often > 1 || base_clock() - e->since > most) cli_launch_kill(l);
+    double passed = base_clock() - e->since;
+    double most = patient ? l->job->timeout + GRACE : over ? GRACE : MOMENT / 2;
+    if (over && passed > MOMENT) kill_culprit(l);
+    if (asked_often > 1 || passed > most) cli_launch_kill(l);
 }
 
 static int job_status(const Launcher *l)

@@ -40,7 +40,7 @@ static bool report(lua_State *L, int status)
     if (status == LUA_OK) return true;
     const char *message = lua_tostring(L, -1);
     if (!message) message = "(error message is not a string)";
-    say(message);
+    if (!bind_rank_is_quiet()) say(message);
     bind_rank_failed(L, message);
     lua_pop(L, 1);
     return false;
@@ -352,7 +352,7 @@ static int protected_main(lua_State *L)
 /* Everything else happens in a protected call, so that the state is closed whatever fails. */
 int main(int argc, char **argv)
 {
-    int launched = cli_run_asked(argv) ? cli_run(&argc, &argv) : RUN_RANK;
+    int launched = cli_run_asked(argv) ? cli_run(&argc, &argv) : cli_run_join();
     if (launched != RUN_RANK) return launched;
     lua_State *L = bind_state_new();
     if (argc > 0 && *argv[0]) program = argv[0];

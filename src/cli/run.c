@@ -38,6 +38,8 @@ static const char USAGE[] =
     "  --timeout      seconds that a rank waits for the others (default 30)\n"
     "  --log          folder for what the ranks behind the first print: rank1.txt, …\n"
     "  --restarts     how often the job starts again when a rank failed (default 0)\n"
+    "  --transport    local: processes of this machine (default); mpi: those that mpirun starts\n"
+    "  --hosts        a:2,b:2 for mpirun: hosts and how many ranks each takes\n"
     "  --check        in place of a script: which ranks there are, and do they hear each other\n"
     "  --plan fsdp    a setting: what ranks share: ddp, fsdp, data=2,fsdp=2, data=2,model=2\n"
     "  --exact 8      a setting: the same bits on 1, 2, 4 or 8 ranks\n";
@@ -105,6 +107,20 @@ static int take_log(LaunchOptions *o, const char *v)
     return v ? EXIT_SUCCESS : refuse("--log takes a folder", NULL);
 }
 
+static int take_transport(LaunchOptions *o, const char *v)
+{
+    o->transport = v;
+    if (v && (strcmp(v, "local") == 0 || strcmp(v, "mpi") == 0)) return EXIT_SUCCESS;
+    return refuse("--transport is local or mpi, not", v ? v : "nothing");
+}
+
+static int take_hosts(LaunchOptions *o, const char *v)
+{
+    o->hosts = v;
+    return v && *v ? EXIT_SUCCESS
+                   : refuse("--hosts takes hosts and their slots, as in a:2,b:2", NULL);
+}
+
 static int take_check(LaunchOptions *o, const char *v)
 {
     (void)v;
@@ -113,10 +129,9 @@ static int take_check(LaunchOptions *o, const char *v)
 }
 
 static const Word WORDS[] = {
-    {"-n", "--ranks", take_ranks},
-    {"--timeout", NULL, take_timeout},
-    {"--restarts", NULL, take_restarts},
-    {"--log", NULL, take_log},
+    {"-n", "--ranks", take_ranks},         {"--timeout", NULL, take_timeout},
+    {"--restarts", NULL, take_restarts},   {"--log", NULL, take_log},
+    {"--transport", NULL, take_transport}, {"--hosts", NULL, take_hosts},
 };
 static const Word CHECK = {"--check", NULL, take_check}; /* it has no value */
 
@@ -147,11 +162,10 @@ static int read_options(char **argv, LaunchOptions *o)
 
 /* ---- a rank */
 
-/* What ranks behind the first print goes to a file, or nowhere; errors wait for the launcher. */
-static bool redirect(const Launcher *l, int rank)
+bool cli_launch_redirect(const char *log, int rank)
 {
     char path[4096] = "/dev/null";
-    if (l->o.log) snprintf(path, sizeof path, "%s/rank%d.txt", l->o.log, rank);
+    if (log) snprintf(path, sizeof path, "%s/rank%d.txt", log, rank);
     int out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (out < 0) {
         fprintf(stderr, "sgl run: %s: %s\n", path, strerror(errno));
@@ -160,24 +174,30 @@ static bool redirect(const Launcher *l, int rank)
     fflush(stdout);
     dup2(out, STDOUT_FILENO);
     close(out);
-    dup2(l->rank[rank].errors, STDERR_FILENO);
     return true;
+}
+
+void cli_launch_threads(int threads)
+{
+    static char text[16]; /* the setting keeps it */
+    Err e = {0};
+    snprintf(text, sizeof text, "%d", threads > 0 ? threads : 1);
+    if (!getenv("SGL_THREADS")) base_knob_flag("threads", text, &e);
 }
 
 /* From here on the process is a rank. Its threads are its share of the processors, unless a setting
  * says how many. It ends with the launcher, also where that has ended already. */
 static int become(Launcher *l, int rank, pid_t launcher)
 {
-    static char threads[16]; /* the setting keeps it */
-    Err e = {0};
-    int share = l->processors / l->o.ranks;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launcher) _exit(EXIT_FAILURE);
     setpgid(0, l->group); /* which is not that of the terminal, so nothing is read from there */
     if (isatty(STDIN_FILENO) && !freopen("/dev/null", "r", stdin)) _exit(EXIT_FAILURE);
-    if (rank > 0 && !redirect(l, rank)) exit(EXIT_FAILURE);
-    snprintf(threads, sizeof threads, "%d", share > 0 ? share : 1);
-    if (!getenv("SGL_THREADS")) base_knob_flag("threads", threads, &e);
+    if (rank > 0) {
+        if (!cli_launch_redirect(l->o.log, rank)) exit(EXIT_FAILURE);
+        dup2(l->rank[rank].errors, STDERR_FILENO); /* errors wait for the launcher */
+    }
+    cli_launch_threads(l->processors / l->o.ranks);
     Comm *c = comm_local_new(l->job, rank);
     if (!c) exit(refuse("no memory", NULL));
     bind_rank_begin(c);
@@ -227,11 +247,24 @@ static bool check_machine(Launcher *l)
     return true;
 }
 
+/* What runs in place of a script. */
+static char **check_words(void)
+{
+    static char *words[] = {"sgl", "-e", "require 'sgl.dist.preflight'()", NULL};
+    return words;
+}
+
+static bool is_mpi(const LaunchOptions *o)
+{
+    return o->hosts || (o->transport && strcmp(o->transport, "mpi") == 0);
+}
+
 /* One try of the job, with a page of its own. */
-static int attempt(const LaunchOptions *o)
+static int attempt(const LaunchOptions *o, char **argv)
 {
     Launcher l = {.o = *o, .failed = -1};
     Err e = {0};
+    if (is_mpi(o)) return cli_run_mpi(o, o->check ? check_words() + 1 : argv + o->rest);
     if (!check_machine(&l)) return EXIT_FAILURE;
     l.job = comm_job_new(o->ranks, o->timeout, &e);
     if (!l.job) {
@@ -249,22 +282,20 @@ static int attempt(const LaunchOptions *o)
 
 int cli_run(int *argc, char ***argv)
 {
-    LaunchOptions o = {.timeout = 30};
+    LaunchOptions o = {.timeout = LAUNCH_TIMEOUT};
     int code = read_options(*argv, &o);
     if (code != EXIT_SUCCESS) return code;
     cli_launch_hear();
     for (int again = 0; again <= o.restarts; again++) {
-        code = attempt(&o);
+        code = attempt(&o, *argv);
         if (code == RUN_RANK || code == EXIT_SUCCESS || code & STOPPED) break;
         if (again < o.restarts)
             fprintf(stderr, "sgl run: start %d of %d follows\n", again + 2, o.restarts + 1);
     }
     if (code != RUN_RANK) return code & ~STOPPED;
     if (o.check) {
-        static char *words[] = {NULL, "-e", "require 'sgl.dist.preflight'()", NULL};
-        words[0] = (*argv)[0];
         *argc = 3;
-        *argv = words;
+        *argv = check_words();
         return RUN_RANK;
     }
     (*argv)[o.rest - 1] = (*argv)[0];

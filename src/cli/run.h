@@ -9,4 +9,6 @@ int cli_run_asked(char **argv);
  * RUN_RANK, and *argc, *argv are what is left for the script. */
 enum { RUN_RANK = -1 };
 int cli_run(int *argc, char ***argv);
+/* A process that an MPI launcher has started becomes its rank: RUN_RANK, or a status. */
+int cli_run_join(void);
 #endif

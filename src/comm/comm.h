@@ -72,17 +72,18 @@ typedef struct Transport {
     int (*run)(Comm *c, CommWork *w);
     /* The job is over for all ranks, for this reason. */
     void (*stop)(Comm *c, const char *why);
+    /* The process is about to end, with this status; NULL: nothing to do. */
+    void (*leave)(Comm *c, int status);
 } Transport;
 
 /* A process in a job. */
 struct Comm {
     const Transport *transport;
     Ctx *cx;                   /* gets the errors */
-    int rank, size;
+    int rank, size, local_rank; /* the last among those of this machine */
     uint64_t seed;             /* the same on all ranks, for what has no other */
     void (*where)(char *out, size_t size); /* of the script now; NULL: it has none */
     struct Job *job;           /* what is known of all ranks (job.h) */
-    void *self;                /* the transport's own */
     struct CommQueue *queue;   /* works that were started; NULL: none ever was */
 };
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include "base/mem.h"
 
-enum { PAGE = 4096 };
+enum { PAGE = 4096, PAUSE_US = 1000 };
 
 static size_t head_bytes(int ranks)
 {
@@ -28,7 +28,6 @@ static Job *begin(Job *j, int ranks, double timeout)
     j->ranks = ranks;
     j->timeout = timeout;
     j->culprit = -1;
-    for (int r = 0; r < ranks; r++) j->rank[r].waits = -1;
     if (getrandom(&j->seed, sizeof j->seed, 0) < 0) j->seed = (uint64_t)getpid();
     return j;
 }
@@ -55,6 +54,7 @@ Job *comm_job_alone(int ranks, double timeout)
     Job *j = base_mem_big(head_bytes(ranks));
     if (!j) return NULL;
     memset(j, 0, head_bytes(ranks));
+    j->apart = true;
     return begin(j, ranks, timeout);
 }
 
@@ -68,6 +68,8 @@ bool comm_job_step(Job *j, int me)
 {
     uint32_t step = atomic_fetch_add(&j->rank[me].step, 1) + 1, last = 0, none = 0;
     if (!atomic_load(&j->signal)) return false;
+    while (j->apart && !atomic_load(&j->stop_at) && !comm_job_stopped(j)) usleep(PAUSE_US);
+    if (j->apart) return !comm_job_stopped(j) && step >= atomic_load(&j->stop_at);
     for (int r = 0; r < j->ranks; r++) {
         uint32_t other = atomic_load(&j->rank[r].step);
         if (other > last) last = other;

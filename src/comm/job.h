@@ -43,7 +43,7 @@ typedef struct JobRank {
     _Atomic uint32_t step;     /* how many calls of compiled steps it has begun */
     _Atomic uint32_t exchanges;
     _Atomic uint32_t doing;    /* JobDoing */
-    _Atomic int32_t waits;     /* for this rank's coming; -1: for none */
+    _Atomic uint64_t waits;    /* for a rank to come: its number and 1, and where; 0: for none */
     _Atomic uint32_t handlers; /* of the script, for the end */
     _Atomic uint32_t asked, told; /* how often it was asked for its line, and said it */
     _Atomic double allowed;    /* until then (base_clock) others wait for it without complaint */
@@ -55,12 +55,14 @@ typedef struct JobRank {
 
 typedef struct Job {
     int ranks;
+    bool apart;                /* a page of this process alone: messages bring what others write */
     double timeout;            /* seconds that a rank waits for others */
     uint64_t seed;             /* Comm.seed */
     _Atomic uint32_t signal;   /* asks all ranks to stop; 0: none came */
     _Atomic uint32_t stop_at;  /* the step before which they do; 0: not agreed yet */
     _Atomic uint32_t stopped;  /* 0: it runs; 1: somebody writes the verdict; 2: it is there */
     int culprit;               /* the rank that the verdict is about; -1: none alone */
+    int status;                /* its own, where it told other machines; 0: unknown */
     char reason[JOB_REASON];   /* the verdict: who, where, why */
     char picture[JOB_PICTURE]; /* … and what each rank is at: lines */
     JobRank rank[];
@@ -78,6 +80,10 @@ Job *comm_job_alone(int ranks, double timeout);
  * the reason behind the first begin the picture. The verdict is there when it returns. */
 void comm_job_stop(Job *j, int culprit, const char *reason);
 bool comm_job_stopped(const Job *j);
+/* The same for a verdict that was given elsewhere. */
+void comm_job_adopt(Job *j, int culprit, const char *reason, const char *picture);
+/* The verdict as the launcher prints it, with line ends. */
+void comm_job_text(const Job *j, char *out, size_t size);
 /* The verdict as an error: SGL_EPEER, unless there is one. */
 int comm_job_error(const Job *j, Err *e);
 /* Rank r is late: what is known of it, as a sentence: alive and at which line, stopped, gone. */

@@ -15,81 +15,17 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/mem.h"
-#include "comm/job.h"
+#include "comm/exchange.h"
 
 enum {
     SPINS = 2000,
-    SMALL = 16 << 10
-}; /* bytes below which all combine everything: one meeting
-                                            less */
+    SMALL = 16 << 10 /* bytes below which all combine everything: one meeting less */
+};
 static const long LOOK_NS = 50 * 1000 * 1000; /* a sleeper looks up so often */
-
-/* A work that is being done. */
-typedef struct Exchange {
-    Job *job;
-    Comm *c;
-    CommWork *w;
-    const CommGroup *g;
-    JobRank *me;
-    JobLine *own;
-    bool agreed; /* the others' calls were compared with this one */
-} Exchange;
 
 static JobLine *line_of(const Exchange *x, int member)
 {
     return &x->job->rank[x->g->rank[member]].line_of[x->w->call.axes];
-}
-
-/* ---- errors */
-
-static int stopped(const Exchange *x) { return comm_job_error(x->job, &x->w->err); }
-
-/* What this rank found ends the job, unless another found something before. */
-static int stop(const Exchange *x, int culprit, const char *verdict)
-{
-    comm_job_stop(x->job, culprit, verdict);
-    return stopped(x);
-}
-
-static int peer_ended(const Exchange *x, int member)
-{
-    char text[JOB_REASON];
-    int r = x->g->rank[member];
-    snprintf(
-        text, sizeof text,
-        "rank %d has ended its script, rank %d is at %s (%s): rank %d left at step %u, and all "
-        "ranks must take the same steps",
-        r, x->c->rank, x->w->call.what, x->me->at, r, atomic_load(&x->job->rank[r].step));
-    return stop(x, r, text);
-}
-
-/* Who is late is asked where it is, so an endless loop has a line. */
-static int peer_late(const Exchange *x, int member)
-{
-    char text[JOB_REASON], where[2 * JOB_TEXT];
-    int r = x->g->rank[member];
-    const JobRank *peer = &x->job->rank[r];
-    comm_job_where(x->job, r, where, sizeof where);
-    snprintf(
-        text, sizeof text,
-        "rank %d waited %g s for rank %d in exchange %u, %s (%s); rank %d was last in exchange "
-        "%u (%s); %s\nlong work of one rank belongs into sgl.dist.alone; --timeout says how "
-        "long ranks wait",
-        x->c->rank, x->job->timeout, r, atomic_load(&x->me->exchanges), x->w->call.what, x->me->at,
-        r, atomic_load(&peer->exchanges), peer->at[0] ? peer->at : "before the first", where);
-    return stop(x, r, text);
-}
-
-static int disagree(const Exchange *x, int member, const char *theirs)
-{
-    char text[JOB_REASON];
-    const JobRank *peer = &x->job->rank[x->g->rank[member]];
-    snprintf(text, sizeof text,
-             "the ranks take different steps: in exchange %u rank %d is at %s (%s), rank %d at %s "
-             "(%s)",
-             atomic_load(&x->me->exchanges), x->c->rank, x->w->call.what, x->me->at,
-             x->g->rank[member], theirs, peer->at);
-    return stop(x, -1, text);
 }
 
 /* ---- meetings */
@@ -107,25 +43,19 @@ static void doze(JobLine *l, uint32_t seen)
     atomic_fetch_sub(&l->asleep, 1);
 }
 
-/* Adds up the time that this process was there to wait: a job that is stopped as a whole and goes
- * on later was not late meanwhile. A peer that works alone is not either. */
-static double time_waited(double waited, double *last, const JobRank *peer)
+/* Does the peer wait for this rank where it has not come, while this rank waits for the peer? */
+static bool is_crossed(const Exchange *x, const JobRank *peer)
 {
-    double now = base_clock(), since = now - *last, most = 4e-9 * (double)LOOK_NS;
-    *last = now;
-    if (atomic_load(&peer->allowed) > now) return 0;
-    return waited + (since < most ? since : most);
+    uint64_t waits = atomic_load(&peer->waits);
+    uint32_t meeting = (uint32_t)(waits >> 16), channel = waits >> 8 & 0xff;
+    if ((int)(waits & 0xff) != x->c->rank + 1) return false;
+    return !came(&x->me->line_of[channel], meeting);
 }
 
-/* Does the peer wait for this rank, in an exchange of other axes? Neither will come then. Seen
- * twice in the same exchange, as a peer that goes on tells so later. */
-static bool is_crossed(const Exchange *x, const JobRank *peer, uint32_t *seen_in)
+static uint64_t waits_word(const Exchange *x, int member, uint32_t meeting)
 {
-    uint32_t exchange = atomic_load(&peer->exchanges);
-    bool crossed = atomic_load(&peer->waits) == x->c->rank;
-    bool before = *seen_in == exchange;
-    *seen_in = crossed ? exchange : 0;
-    return crossed && before;
+    return (uint64_t)meeting << 16 | (uint64_t)x->w->call.axes << 8 |
+           (uint64_t)(x->g->rank[member] + 1);
 }
 
 /* Until a member came to the meeting, the job stopped, or it is too late. */
@@ -133,24 +63,22 @@ static int wait_for(const Exchange *x, int member, uint32_t meeting)
 {
     JobLine *l = line_of(x, member);
     const JobRank *peer = &x->job->rank[x->g->rank[member]];
-    uint32_t crossed_in = 0;
     for (int i = 0; i < SPINS; i++)
         if (came(l, meeting)) return SGL_OK;
     double last = base_clock(), waited = 0;
-    atomic_store(&x->me->waits, x->g->rank[member]);
+    atomic_store(&x->me->waits, waits_word(x, member, meeting));
     for (;;) {
         uint32_t seen = atomic_load(&l->met);
         if (came(l, meeting)) break;
-        if (comm_job_stopped(x->job)) return stopped(x);
-        /* It may have come, and ended after that, since the look above. */
-        if (atomic_load(&peer->ended) && !came(l, meeting)) return peer_ended(x, member);
-        waited = time_waited(waited, &last, peer);
-        if (waited > x->job->timeout) return peer_late(x, member);
-        if (is_crossed(x, peer, &crossed_in)) return disagree(x, member, peer->what);
-        if (x->c->cx->interrupted) return base_err_set(&x->w->err, SGL_EINTR, "interrupted");
+        int code = comm_exchange_look(x, member, &last, &waited);
+        if (code < 0) return code;
+        /* It may have come since the look above, and gone on to its end or to where it waits. */
+        if (atomic_load(&peer->ended) && !came(l, meeting)) return comm_exchange_ended(x, member);
+        if (is_crossed(x, peer) && !came(l, meeting))
+            return comm_exchange_differs(x, member, peer->what);
         doze(l, seen);
     }
-    atomic_store(&x->me->waits, -1);
+    atomic_store(&x->me->waits, 0);
     return SGL_OK;
 }
 
@@ -165,23 +93,9 @@ static int meet(Exchange *x)
         if (m != x->g->me) code = wait_for(x, m, meeting);
     for (int m = 0; m < x->g->n && code >= 0 && !x->agreed; m++)
         if (strcmp(line_of(x, m)->what[x->own->turn % 2], x->w->call.what) != 0)
-            code = disagree(x, m, line_of(x, m)->what[x->own->turn % 2]);
+            code = comm_exchange_differs(x, m, line_of(x, m)->what[x->own->turn % 2]);
     x->agreed = true;
     return code;
-}
-
-static Exchange begin(Comm *c, CommWork *w)
-{
-    Job *j = c->self;
-    JobRank *me = &j->rank[c->rank];
-    Exchange x = {j, c, w, &w->call.group, me, &me->line_of[w->call.axes], false};
-    atomic_fetch_add(&me->exchanges, 1);
-    if (w->call.where || !c->where)
-        snprintf(me->at, sizeof me->at, "%s", w->call.where ? w->call.where : "?");
-    else c->where(me->at, sizeof me->at);
-    snprintf(me->what, sizeof me->what, "%s", w->call.what);
-    snprintf(x.own->what[x.own->turn % 2], JOB_TEXT, "%s", w->call.what);
-    return x;
 }
 
 static char *room_of(const Exchange *x, int member)
@@ -341,7 +255,6 @@ static int broadcast(Exchange *x)
 
 /* ---- the transport */
 
-/* A rank that waits says so; one that is alone must not. */
 static int local_run(Comm *c, CommWork *w)
 {
     static int (*const RUN[COMM_OPS])(Exchange *) = {
@@ -349,24 +262,14 @@ static int local_run(Comm *c, CommWork *w)
         [COMM_reduce_scatter] = reduce_scatter, [COMM_all_to_all] = all_to_all,
         [COMM_broadcast] = broadcast,
     };
-    JobRank *me = &c->job->rank[c->rank];
-    if (atomic_load(&me->doing) == JOB_ALONE)
-        return base_err_set(&w->err, SGL_ESTATE,
-                            "%s in sgl.dist.alone: rank 0 is alone there, and what ranks share "
-                            "needs all of them",
-                            w->call.what);
-    Exchange x = begin(c, w);
-    uint32_t before = atomic_exchange(&me->doing, JOB_EXCHANGE);
-    int code = RUN[w->op](&x);
-    atomic_store(&me->doing, before);
-    return code;
+    return comm_exchange(c, w, RUN[w->op]);
 }
 
 static void local_stop(Comm *c, const char *why)
 {
     char text[JOB_REASON];
     snprintf(text, sizeof text, "rank %d: %s", c->rank, why);
-    comm_job_stop(c->self, c->rank, text);
+    comm_job_stop(c->job, c->rank, text);
 }
 
 static const Transport LOCAL = {.name = "local", .run = local_run, .stop = local_stop};
@@ -375,7 +278,11 @@ Comm *comm_local_new(Job *j, int rank)
 {
     Comm *c = base_mem_zero(1, sizeof *c);
     if (!c) return NULL;
-    *c = (Comm){.transport = &LOCAL, .rank = rank, .size = j->ranks, .seed = j->seed, .self = j};
-    c->job = j;
+    *c = (Comm){.transport = &LOCAL,
+                .rank = rank,
+                .local_rank = rank,
+                .size = j->ranks,
+                .seed = j->seed,
+                .job = j};
     return c;
 }

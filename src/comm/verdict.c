@@ -15,7 +15,7 @@
 #include "comm/job.h"
 
 enum {
-    ANSWER_LOOKS = 40,
+    ANSWER_LOOKS = 60,
     LOOK_US = 10 * 1000, /* how long an answer may take */
     WRITE_LOOKS = 10000  /* how long whoever writes the verdict may take: it may be killed there */
 };
@@ -42,9 +42,10 @@ static char system_state(int pid)
 static bool ask(JobRank *r)
 {
     uint32_t question = atomic_fetch_add(&r->asked, 1) + 1;
-    if (kill(atomic_load(&r->pid), SIGURG) < 0) return false;
+    int pid = atomic_load(&r->pid); /* 0: messages bring the question there */
+    if (pid && kill(pid, SIGURG) < 0) return false;
     for (int i = 0; i < ANSWER_LOOKS && atomic_load(&r->told) < question; i++) {
-        if (i == ANSWER_LOOKS / 2) kill(atomic_load(&r->pid), SIGURG);
+        if (pid && i == ANSWER_LOOKS / 3) kill(pid, SIGURG);
         usleep(LOOK_US);
     }
     return atomic_load(&r->told) >= question;
@@ -58,7 +59,7 @@ void comm_job_where(Job *j, int r, char *out, size_t size)
     out[0] = 0;
     if (!state || state == 'Z') snprintf(out, size, "it is gone");
     else if (state == 'T' || state == 't') snprintf(out, size, "it is stopped by a signal");
-    else if (pid && ask(peer)) snprintf(out, size, "it is alive, %s", peer->line);
+    else if ((pid || j->apart) && ask(peer)) snprintf(out, size, "it is alive, %s", peer->line);
     else snprintf(out, size, "it is alive and does not say where");
 }
 
@@ -110,23 +111,53 @@ static void append_picture(const Job *j, char *out, size_t size)
 
 /* ---- the end */
 
-void comm_job_stop(Job *j, int culprit, const char *reason)
+static void wake_all(Job *j)
 {
-    uint32_t running = 0;
-    if (!atomic_compare_exchange_strong(&j->stopped, &running, 1)) {
-        for (int i = 0; i < WRITE_LOOKS && !comm_job_stopped(j); i++) usleep(100);
-        return;
-    }
-    j->culprit = culprit;
-    size_t line = strcspn(reason, "\n");
-    snprintf(j->reason, sizeof j->reason, "%.*s", (int)line, reason);
-    snprintf(j->picture, sizeof j->picture, "%s", reason + line + (reason[line] == '\n'));
-    append_picture(j, j->picture, sizeof j->picture);
-    atomic_store(&j->stopped, 2);
     for (int r = 0; r < j->ranks; r++)
         for (int c = 0; c < JOB_CHANNELS; c++)
             syscall(SYS_futex, (void *)&j->rank[r].line_of[c].met, FUTEX_WAKE, INT_MAX, NULL, NULL,
                     0);
+}
+
+/* Is the verdict this caller's to write? Otherwise it waits for that of another. */
+static bool begin_verdict(Job *j)
+{
+    uint32_t running = 0;
+    if (atomic_compare_exchange_strong(&j->stopped, &running, 1)) return true;
+    for (int i = 0; i < WRITE_LOOKS && !comm_job_stopped(j); i++) usleep(100);
+    return false;
+}
+
+void comm_job_stop(Job *j, int culprit, const char *reason)
+{
+    size_t line = strcspn(reason, "\n");
+    if (!begin_verdict(j)) return;
+    j->culprit = culprit;
+    snprintf(j->reason, sizeof j->reason, "%.*s", (int)line, reason);
+    snprintf(j->picture, sizeof j->picture, "%s", reason + line + (reason[line] == '\n'));
+    append_picture(j, j->picture, sizeof j->picture);
+    atomic_store(&j->stopped, 2);
+    wake_all(j);
+}
+
+void comm_job_adopt(Job *j, int culprit, const char *reason, const char *picture)
+{
+    if (atomic_load(&j->stopped) || !begin_verdict(j)) return;
+    j->culprit = culprit;
+    snprintf(j->reason, sizeof j->reason, "%s", reason);
+    snprintf(j->picture, sizeof j->picture, "%s", picture);
+    atomic_store(&j->stopped, 2);
+    wake_all(j);
+}
+
+void comm_job_text(const Job *j, char *out, size_t size)
+{
+    int n = snprintf(out, size, "sgl run: %s\n", j->reason);
+    for (const char *at = j->picture; *at && n >= 0 && (size_t)n < size; at += *at == '\n') {
+        int line = (int)strcspn(at, "\n");
+        n += snprintf(out + n, size - (size_t)n, "  %.*s\n", line, at);
+        at += line;
+    }
 }
 
 int comm_job_error(const Job *j, Err *e)

@@ -41,6 +41,13 @@ void dev_part_free(StoragePart *p)
     base_mem_free(p);
 }
 
+int dev_storage_gather(const Storage *s, void *to)
+{
+    const StoragePart *p = s->part;
+    const void *own = dev_storage_host(p->own);
+    return own ? comm_spread_gather(p->comm, &p->how, s->dtype, own, to) : p->comm->cx->err.code;
+}
+
 int dev_part_gather(Storage *s, bool values)
 {
     StoragePart *p = s->part;

@@ -50,6 +50,8 @@ int dev_storage_read(const Storage *s, void *to);
 /* spread.c: from now on each rank of the job has a part of it, until anybody asks for the values:
  * then all ranks ask, and it is whole again. */
 int dev_storage_spread(Storage *s, Comm *c, const CommSpread *how);
+/* Writes all values of a spread one, which stays spread: all ranks call it together. */
+int dev_storage_gather(const Storage *s, void *to);
 Storage *dev_storage_part(Storage *s);     /* this rank's part, borrowed; of a whole one itself */
 /* The address in d's memory (NULL: the host's), where it is afterwards. `writes`: what the host has
  * read of it holds no longer. NULL with the context's error set. */

@@ -54,6 +54,14 @@ static int no_memory(const CsvTable *t, Err *e)
     return base_err_set(e, SGL_ENOMEM, "%s: no memory for more than %d rows", t->name, t->rows.n);
 }
 
+/* Asked at each record, it looks at some. */
+int io_csv_stopped(const CsvTable *t, int64_t record, Err *e)
+{
+    enum { EACH = 1024 };
+    if (record % EACH || !t->stop || !*t->stop) return SGL_OK;
+    return base_err_set(e, SGL_EINTR, "%s: interrupted while it was read", t->name);
+}
+
 /* ---- cells */
 
 /* A quoted cell whose quote is at `at`: *next is behind the closing one. False: it never closes. */
@@ -161,6 +169,7 @@ static int find_records(CsvTable *t, const char *at, Err *e)
     for (at = skip_empty(t, at); at < t->end; at = skip_empty(t, at)) {
         int cells;
         const char *row = at;
+        if (io_csv_stopped(t, t->rows.n, e) < 0) return e->code;
         at = walk_record(t, row, &cells, e);
         if (!at) return e->code;
         if (t->cols == 0) t->cols = cells;
@@ -242,7 +251,8 @@ int io_csv_open(const char *text, size_t n, const CsvOptions *o, CsvTable *out, 
     *out = (CsvTable){.text = text,
                       .end = text + n,
                       .separator = o->separator ? o->separator : ',',
-                      .name = o->name ? o->name : "csv"};
+                      .name = o->name ? o->name : "csv",
+                      .stop = o->stop};
     const char *at = n >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text;
     int code = find_records(out, at, e);
     if (code == SGL_OK && out->rows.n > 0) {
@@ -301,6 +311,7 @@ int io_csv_numbers(const CsvTable *t, const int *columns, int n, Dtype dtype, Cs
     }
     for (int64_t r = 0; r < t->rows.n && code == SGL_OK; r++) {
         const char *row = t->text + t->rows.at[r], *at = row;
+        code = io_csv_stopped(t, r, e);
         for (int k = 0; k <= last && code == SGL_OK; k++, at++) {
             Cell c;
             at = take_cell(t, at, &c);

@@ -8,6 +8,7 @@
  */
 #ifndef SGL_IO_CSV_H
 #define SGL_IO_CSV_H
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/arena.h"
@@ -23,11 +24,14 @@ typedef struct CsvOptions {
     CsvHeader header;        /* does the first record hold names? By its look: it has a text over a
                                 number or a missing cell, or nothing but texts that differ */
     const char *name;        /* of the file, for messages; NULL: "csv"; borrowed while in use */
+    const atomic_int *stop;  /* not 0: SGL_EINTR, from whatever takes as long as the file is large;
+                                NULL: nothing; borrowed while in use */
 } CsvOptions;
 
 /* A table that was looked through but whose cells are still text, which is borrowed. */
 typedef struct CsvTable {
     const char *text, *end, *name;
+    const atomic_int *stop;
     char separator;
     int cols;
     bool header;
@@ -49,6 +53,9 @@ typedef struct CsvFill { bool given; double value; } CsvFill;
  * dtype. */
 int io_csv_numbers(const CsvTable *t, const int *columns, int n, Dtype dtype, CsvFill fill,
                    void *to, Err *e);
+
+/* SGL_EINTR, if somebody asked for it: for those who go through the records themselves. */
+int io_csv_stopped(const CsvTable *t, int64_t record, Err *e);
 
 /* The text of a cell (record and column from 0) in place of what is in `out`, without its quotes.
  * 1, or 0: it is missing. SGL_ENOMEM. */

@@ -19,6 +19,11 @@ struct FileArray {
     int64_t dims[OP_MAX_RANK];
     size_t offset, bytes;    /* of its data in the file that is read */
     const void *data;        /* when it is written, and for `read`; borrowed, not aligned */
+    /* When it is written and has no `data`: the bytes, until the next call. NULL: the error is set.
+     * It is called once, in the order of the file, also when writing has failed. */
+    const void *(*fetch)(const FileArray *, Err *e);
+    const void *from;        /* for `fetch`: where they are, */
+    void *to;                /* and room for them */
     /* Writes the elements in the dtype and the machine's byte order; NULL: `data` is that. */
     void (*read)(const FileArray *, void *to);
     int code;                /* for `read` */

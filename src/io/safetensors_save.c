@@ -71,22 +71,28 @@ static void put_header(const FileArray *t, int n, const size_t *offset, const Fi
     while (!out->failed && out->n % ALIGN) base_str_put(out, " ");
 }
 
-static bool put_data(const FileArray *t, int n, FileWrite *to)
+/* All arrays, by element size. Those that are fetched are fetched to the last one: other ranks take
+ * part in each. */
+static int put_data(const FileArray *t, int n, FileWrite *to, Err *e)
 {
-    bool well = true;
+    int code = SGL_OK;
     for (size_t size = ELEMENT_MAX; size > 0; size /= 2)
-        for (int i = 0; i < n && well; i++)
-            if (DTYPES[t[i].dtype].bytes == size && t[i].bytes)
-                well = base_write_put(to, t[i].data, t[i].bytes);
-    return well;
+        for (int i = 0; i < n && code == SGL_OK; i++) {
+            if (DTYPES[t[i].dtype].bytes != size || !t[i].bytes) continue;
+            const void *data = t[i].fetch ? t[i].fetch(&t[i], e) : t[i].data;
+            if (data) base_write_put(to, data, t[i].bytes);
+            else code = e->code;
+        }
+    return code;
 }
 
-static void put_file(const Str *header, const FileArray *t, int n, FileWrite *to)
+static int put_file(const Str *header, const FileArray *t, int n, FileWrite *to, Err *e)
 {
     uint8_t length[LENGTH_BYTES];
     for (int i = 0; i < LENGTH_BYTES; i++) length[i] = (uint8_t)((uint64_t)header->n >> 8 * i);
-    if (base_write_put(to, length, sizeof length) && base_write_put(to, header->at, header->n))
-        put_data(t, n, to);
+    base_write_put(to, length, sizeof length);
+    base_write_put(to, header->at, header->n);
+    return put_data(t, n, to, e);
 }
 
 int io_safetensors_save(const FileArray *t, int n, const FilePair *pairs, int npairs, FileWrite *to,
@@ -99,10 +105,10 @@ int io_safetensors_save(const FileArray *t, int n, const FilePair *pairs, int np
     if (names && offset && (code = check_names(t, n, names, e)) == SGL_OK) {
         place(t, n, offset);
         put_header(t, n, offset, pairs, npairs, &header);
-        if (header.failed) code = SGL_ENOMEM;
-        else put_file(&header, t, n, to);
+        code = header.failed ? SGL_ENOMEM : put_file(&header, t, n, to, e);
     }
-    if (code == SGL_ENOMEM) base_err_set(e, code, "safetensors: no memory for %d tensors", n);
+    if (code == SGL_ENOMEM && e->code != code)
+        base_err_set(e, code, "safetensors: no memory for %d tensors", n);
     base_str_free(&header);
     base_mem_free(offset);
     base_mem_free(names);

@@ -17,6 +17,7 @@
 typedef struct Binding {
     Graph *to;
     const int64_t *values;        /* by number of the symbol */
+    int64_t *block;               /* by number of a block: that in the new graph + 1, or 0 */
     int64_t attr[ATTR_MAX_WORDS]; /* of the node that is being made */
 } Binding;
 
@@ -36,12 +37,15 @@ static int bind_dims(const Binding *b, int n, const Dim *dims, Dim *out, bool an
     return SGL_OK;
 }
 
-/* The block at this number of n's graph, bound too, in the new graph. */
+/* The block at this number of n's graph, bound too, in the new graph: once, however many nodes run
+ * it, since blocks may share others level for level. */
 static int64_t bind_block(const Binding *b, const Node *n, int64_t number)
 {
+    if (b->block[number]) return b->block[number] - 1;
     Graph *block = ir_bind(n->graph->blocks.at[number], b->values);
     int64_t made = block ? ir_block_add(b->to, block) : b->to->cx->err.code;
     if (block) ir_graph_free(block);
+    if (made >= 0) b->block[number] = made + 1;
     return made;
 }
 
@@ -112,8 +116,17 @@ static Node *bind_or_say_where(Rebuild *rb, const Node *n, Node **in)
 
 Graph *ir_bind(const Graph *g, const int64_t *value_of_symbol)
 {
-    Binding b = {.to = ir_graph_new(g->cx), .values = value_of_symbol};
+    Binding b = {.to = ir_graph_new(g->cx),
+                 .values = value_of_symbol,
+                 .block = base_mem_zero((size_t)g->blocks.n + 1, sizeof *b.block)};
+    if (b.to && !b.block) {
+        base_no_memory(g->cx, "a graph");
+        ir_graph_free(b.to);
+        b.to = NULL;
+    }
     if (b.to) b.to->bound = true;
-    return ir_rebuild_graph(
-        &(Rebuild){.from = g, .to = b.to, .remake = bind_or_say_where, .arg = &b});
+    Graph *made =
+        ir_rebuild_graph(&(Rebuild){.from = g, .to = b.to, .remake = bind_or_say_where, .arg = &b});
+    base_mem_free(b.block);
+    return made;
 }

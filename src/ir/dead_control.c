@@ -237,13 +237,22 @@ static int replace(Reduction *t, const Left *left, Node **made)
 }
 
 /* The branch itself, for a predicate that is known or does not matter. */
-static int take_branch(Reduction *t, const Graph *block, Node **made)
+static int take_branch(Reduction *t, const Graph *block, int64_t *room, Node **made)
 {
+    *room -= block->nodes.n;
     Node **out = base_arena_zero(&t->arena, (size_t)t->nout + 1, sizeof *out);
     if (!out || ir_block_splice(t->to, block, t->in, t->used, out) < 0) return SGL_ENOMEM;
     for (int k = 0; k < t->nout; k++)
         if (t->used[k]) made[ir_result_find(t->n, k)->id] = out[k];
     return 1;
+}
+
+int64_t ir_dead_control_room(const Graph *g)
+{
+    enum { LEAST = 1024, TIMES = 4 };
+    int64_t n = g->nodes.n;
+    for (int i = 0; i < g->blocks.n; i++) n += g->blocks.at[i]->nodes.n;
+    return LEAST + TIMES * n;
 }
 
 static int copy_results(Reduction *t, Node *const *in, Node **made)
@@ -260,7 +269,7 @@ static int copy_results(Reduction *t, Node *const *in, Node **made)
 
 /* Tries the rules from the one that takes most away: a known branch, equal branches, then what
  * nothing needs. */
-static int trim(Reduction *t, const uint8_t *live, Node *const *in, Node **made)
+static int trim(Reduction *t, const uint8_t *live, Node *const *in, int64_t *room, Node **made)
 {
     double known;
     if (!allocate(t)) return SGL_ENOMEM;
@@ -268,22 +277,23 @@ static int trim(Reduction *t, const uint8_t *live, Node *const *in, Node **made)
         const Node *result = ir_result_find(t->n, out);
         t->used[out] = result && live[result->id];
     }
-    if (t->c.op == OP_cond && ir_const_value(in[0], &known))
-        return take_branch(t, t->c.block[known ? 0 : 1], made);
-    if (t->c.op == OP_cond && t->c.block[0] == t->c.block[1])
-        return take_branch(t, t->c.block[0], made);
+    if (t->c.op == OP_cond && *room > 0 && ir_const_value(in[0], &known))
+        return take_branch(t, t->c.block[known ? 0 : 1], room, made);
+    if (t->c.op == OP_cond && *room > 0 && t->c.block[0] == t->c.block[1])
+        return take_branch(t, t->c.block[0], room, made);
     find_handed(t);
     if (!find_needs(t)) return SGL_ENOMEM;
     Left left = place_inputs(t);
     return unchanged(t, &left) ? copy_results(t, in, made) : replace(t, &left, made);
 }
 
-int ir_dead_control(const Node *n, const uint8_t *live, Graph *to, Node *const *in, Node **made)
+int ir_dead_control(const Node *n, const uint8_t *live, Graph *to, Node *const *in, int64_t *room,
+                    Node **made)
 {
     int first = n->op == OP_cond;
     Reduction t = {.n = n, .c = ir_control(n), .to = to, .in = in + first, .nin = n->nin - first};
     t.nout = t.c.block[0]->outputs.n;
-    int rc = trim(&t, live, in, made);
+    int rc = trim(&t, live, in, room, made);
     /* Its results are there, so that nobody asks for a node without a value. */
     for (int k = 0; k < t.c.nout && rc >= 0 && !made[n->id]; k++)
         if (t.used[k]) made[n->id] = made[ir_result_find(n, k)->id];

@@ -12,6 +12,11 @@
 Graph *ir_live(const Graph *from, RebuildOrigin origin);
 
 /* dead_control.c: the copy in `to` of a control node, whose inputs there are `in`, and of all its
- * live results, into made by old id. 1: simpler than they were; 0; negative: no memory. */
-int ir_dead_control(const Node *n, const uint8_t *live, Graph *to, Node *const *in, Node **made);
+ * live results, into made by old id. A block takes the place of its node while there is room for
+ * its nodes, which it takes. 1: simpler than they were; 0; negative: no memory. */
+int ir_dead_control(const Node *n, const uint8_t *live, Graph *to, Node *const *in, int64_t *room,
+                    Node **made);
+/* The room for a pass: in proportion to the graph. Blocks that run others more than once would make
+ * a graph a power of what it was. */
+int64_t ir_dead_control_room(const Graph *g);
 #endif

@@ -36,6 +36,12 @@ static CsvOptions take_options(lua_State *L)
     return o;
 }
 
+static int fail(lua_State *L, const Err *e)
+{
+    if (e->code == SGL_EINTR) bind_interrupt_taken(L, bind_of(L));
+    return bind_raise(L, e->code, e->hint, "%s", e->text);
+}
+
 /* core.csv_open(path, {separator=, header=}) -> object; or nil, message, code */
 static int csv_open(lua_State *L)
 {
@@ -45,6 +51,7 @@ static int csv_open(lua_State *L)
     const char *path = module_check_path(L, 1);
     CsvOptions o = take_options(L);
     FileRules rules = module_file_rules(bind_of(L));
+    o.stop = rules.stop;
     Opened *opened = lua_newuserdatauv(L, sizeof *opened, 1);
     memset(opened, 0, sizeof *opened);
     bind_class(L, CLASS, META, NULL, 0);
@@ -53,8 +60,7 @@ static int csv_open(lua_State *L)
     lua_setiuservalue(L, -2, 1);
     if (base_file_read_gz(path, &rules, &opened->text, &n, &e) < 0)
         return module_file_fail(L, bind_of(L), &e);
-    if (io_csv_open(opened->text, n, &o, &opened->table, &e) < 0)
-        return bind_raise(L, e.code, e.hint, "%s", e.text);
+    if (io_csv_open(opened->text, n, &o, &opened->table, &e) < 0) return fail(L, &e);
     return 1;
 }
 
@@ -105,8 +111,7 @@ static int csv_numbers(lua_State *L)
     }
     int64_t dims[] = {t->rows.n, n};
     void *to = dev_storage_edit(tensor_make(L, h, dtype, 2, dims)->storage);
-    if (n && io_csv_numbers(t, columns, n, dtype, fill, to, &e) < 0)
-        return bind_raise(L, e.code, e.hint, "%s", e.text);
+    if (n && io_csv_numbers(t, columns, n, dtype, fill, to, &e) < 0) return fail(L, &e);
     return 1;
 }
 
@@ -120,8 +125,9 @@ static int csv_texts(lua_State *L)
     Str *s = bind_text(L);
     lua_createtable(L, t->rows.n, 0);
     for (int i = 0; i < t->rows.n; i++) {
-        int there = io_csv_text(t, i, column, s, &e);
-        if (there < 0) return bind_raise(L, e.code, e.hint, "%s", e.text);
+        int there = io_csv_stopped(t, i, &e);
+        if (there == SGL_OK) there = io_csv_text(t, i, column, s, &e);
+        if (there < 0) return fail(L, &e);
         if (there) lua_pushlstring(L, s->n ? s->at : "", s->n);
         else lua_pushboolean(L, 0);
         lua_rawseti(L, -2, i + 1);

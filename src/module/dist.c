@@ -8,13 +8,14 @@
 #include "tensor/args.h"
 #include "tensor/recorder.h"
 
-/* core.job() -> rank from 0, how many ranks there are */
+/* core.job() -> rank from 0, how many ranks there are, the number among those of this machine */
 static int job(lua_State *L)
 {
     const Comm *c = comm_of(bind_of(L)->cx);
     lua_pushinteger(L, c ? c->rank : 0);
     lua_pushinteger(L, c ? c->size : 1);
-    return 2;
+    lua_pushinteger(L, c ? c->local_rank : 0);
+    return 3;
 }
 
 /* core.together(fine) -> was it fine on all ranks? They call it together; alone, its argument. */

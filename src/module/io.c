@@ -7,6 +7,7 @@
 #include <string.h>
 #include "module/module.h"
 #include "base/write.h"
+#include "comm/comm.h"
 #include "tensor/tensor.h"
 #include "io/source.h"
 #include "io/yaml.h"
@@ -185,7 +186,8 @@ static int open_arrays(lua_State *L)
     return push_arrays(L, h, l, prefix);
 }
 
-/* The list of {name, tensor} at 1, values computed; the data is borrowed from the tensors. */
+/* The list of {name, tensor} at 1, values computed; the data is borrowed from the tensors. What
+ * lies over the ranks stays there, and is fetched when it is written. */
 static FileArray *check_named(lua_State *L, Host *h, int n)
 {
     FileArray *list = bind_scratch(L, n, sizeof *list);
@@ -194,13 +196,8 @@ static FileArray *check_named(lua_State *L, Host *h, int n)
         luaL_checktype(L, -1, LUA_TTABLE);
         lua_rawgeti(L, -1, 1);
         lua_rawgeti(L, -2, 2);
-        const Storage *s = tensor_value(L, h, lua_gettop(L), "save");
-        list[i] = (FileArray){.name = luaL_checkstring(L, -2),
-                              .dtype = s->dtype,
-                              .rank = s->rank,
-                              .data = tensor_host(L, h, s),
-                              .bytes = s->bytes};
-        memcpy(list[i].dims, s->dims, s->rank * sizeof *s->dims);
+        Storage *s = tensor_value(L, h, lua_gettop(L), "save");
+        list[i] = module_array(L, h, luaL_checkstring(L, -2), s);
         lua_pop(L, 3);
     }
     return list;
@@ -229,23 +226,28 @@ static FilePair *check_pairs(lua_State *L, int *n)
     return pairs;
 }
 
-/* Everything is there, so that nothing of Lua is called while the file is written. */
-static int write_arrays(const Format *f, const char *path, const FileArray *arrays, int n,
-                        const FilePair *pairs, int npairs, Err *e)
+/* Nothing of Lua is called while the file is written. Ranks that do not write, and one that cannot,
+ * go through the same: what ranks share is fetched by all of them. */
+static int write_arrays(const Format *f, const char *path, bool writes, const FileArray *arrays,
+                        int n, const FilePair *pairs, int npairs, Err *e)
 {
     FileWrite to;
-    int status = base_write_begin(&to, path, e);
-    if (status < 0) return status;
-    status = f->save(arrays, n, pairs, npairs, &to, e);
-    if (status == SGL_OK) return base_write_end(&to, e);
+    Err fetched = {0};
+    int begun = writes ? base_write_begin(&to, path, e) : SGL_OK;
+    if (begun < 0 || !writes) base_write_begin_nowhere(&to);
+    int status = f->save(arrays, n, pairs, npairs, &to, &fetched);
+    if (status == SGL_OK && begun == SGL_OK && writes) return base_write_end(&to, e);
     base_write_drop(&to);
-    return status;
+    if (status < 0) *e = fetched;
+    return status < 0 ? status : begun;
 }
 
-/* core.save(list of {name, tensor}, metadata, path) -> true; or nil, message, code */
+/* core.save(list of {name, tensor}, metadata, path) -> true; or nil, message, code. All ranks call
+ * it, and rank 0 writes; that it could not is known there alone. */
 static int save_arrays(lua_State *L)
 {
     Host *h = bind_of(L);
+    const Comm *c = comm_of(h->cx);
     lua_settop(L, 3);
     int n = bind_check_list(L, 1, "save: the tensors"), npairs;
     const char *path = module_check_path(L, 3);
@@ -256,7 +258,12 @@ static int save_arrays(lua_State *L)
     FileArray *arrays = check_named(L, h, n);
     FilePair *pairs = check_pairs(L, &npairs);
     Err e = {0};
-    int status = write_arrays(format, path, arrays, n, pairs, npairs, &e);
+    base_err_clear(&h->cx->err);
+    void *room = module_array_room(h, arrays, n);
+    if (h->cx->err.code) return bind_throw(L, h);
+    int status = write_arrays(format, path, !c || c->rank == 0, arrays, n, pairs, npairs, &e);
+    base_mem_free(room);
+    if (h->cx->err.code) return bind_throw(L, h);
     if (status < 0 && status != SGL_EFILE) return raise_err(L, &e);
     if (status < 0) return bind_fail(L, &e);
     lua_pushboolean(L, 1);

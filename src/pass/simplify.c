@@ -29,31 +29,35 @@ static Node *simplest(Node *n, int *fired)
     return n->graph->cx->err.code ? NULL : n;
 }
 
+typedef struct Round {
+    int64_t room; /* for nodes of blocks */
+    int fired;    /* rules */
+} Round;
+
 static Node *simplified(Rebuild *rb, const Node *n, Node **in)
 {
-    int *fired = rb->arg;
+    Round *round = rb->arg;
     if (!ir_is_control(n)) {
         Node *made = ir_rebuild_same(rb, n, in);
-        return made && n->op != OP_input ? simplest(made, fired) : made;
+        return made && n->op != OP_input ? simplest(made, &round->fired) : made;
     }
-    int trimmed = ir_dead_control(n, rb->nodes, rb->to, in, rb->made);
-    *fired += trimmed > 0;
+    int trimmed = ir_dead_control(n, rb->nodes, rb->to, in, &round->room, rb->made);
+    round->fired += trimmed > 0;
     return trimmed < 0 ? NULL : rb->made[n->id];
 }
 
 int pass_simplify(PassState *st)
 {
     Graph *given = st->graph, *now = given;
-    bool again = true;
-    for (int round = 0; again && round < MAX_ROUNDS; round++) {
-        int fired = 0;
-        Remake remake = round < MAX_ROUNDS - 1 ? simplified : NULL;
+    Round round = {ir_dead_control_room(given), 1};
+    for (int i = 0; round.fired && i < MAX_ROUNDS; i++) {
+        round.fired = 0;
+        Remake remake = i < MAX_ROUNDS - 1 ? simplified : NULL;
         RebuildOrigin origin = now == given ? ORIGIN_NODE : ORIGIN_SAME;
-        Graph *next = ir_rebuild_live(now, remake, origin, &fired);
+        Graph *next = ir_rebuild_live(now, remake, origin, &round);
         if (now != given) ir_graph_free(now);
         if (!next) return st->cx->err.code;
         now = next;
-        again = fired > 0;
     }
     now->from = given;
     st->graph = now;

@@ -3,7 +3,8 @@
  * Bounds: PENDING_NODES nodes not run are run; a trace is compacted when it doubled and weighs
  *         over its limit, and run when WAITING_NODES of it then wait; what then still has
  *         HISTORY_NODES nodes, or HISTORY_BYTES of values that nothing else holds, is cut: all its
- *         tensors become leaves, but for those that cannot run.
+ *         tensors become leaves, but for those that cannot run. All this waits a while for a good
+ *         moment.
  */
 #include "tensor/break.h"
 #include "tensor/gradient.h"
@@ -114,12 +115,52 @@ static void prune(Host *h, Trace *tr)
     base_map_free(&live);
 }
 
+/* The lines and ops of the last nodes, and the line that is about to record one. */
+static uint64_t seam_here(lua_State *L, Host *h, const Graph *g, bool *within)
+{
+    enum { LAST = 16 };
+    Src next = bind_src(L, h, NULL), last = 0;
+    uint64_t hash = base_hash(0, &next, sizeof next);
+    for (int i = g->nodes.n > LAST ? g->nodes.n - LAST : 0; i < g->nodes.n; i++) {
+        const Node *n = g->nodes.at[i];
+        uint64_t word = (uint64_t)n->src << 16 | n->op;
+        hash = base_hash(hash, &word, sizeof word);
+        last = n->src;
+    }
+    *within = base_src_pos(h->cx, last).line == base_src_pos(h->cx, next).line;
+    return hash | 1;
+}
+
+/* Whether what waits is to be run: it is much, and the user's loop is where it was when it was run
+ * before. Parts that begin and end at one place are one program; were they cut where the count is
+ * reached, there would be one for each place, and for a loop that reads nothing ever new ones. A
+ * place is best between two lines. A loop that does not come back there gets another. */
+static bool is_due(lua_State *L, Host *h, const Trace *tr)
+{
+    int waiting = tr->graph->nodes.n - tr->fresh;
+    if (waiting <= PENDING_NODES) return false;
+    uint64_t *seam = &room_of(h)->seam;
+    bool within, patient = waiting <= 2 * PENDING_NODES;
+    uint64_t here = seam_here(L, h, tr->graph, &within);
+    if (here != *seam && patient && (*seam || within)) return false;
+    *seam = here;
+    return true;
+}
+
+/* Whether the trace is to be compacted: it is long, and nothing waits, so that the parts that run
+ * stay the same. */
+static bool is_heavy(const Trace *tr)
+{
+    int64_t weight = tensor_trace_weight(tr);
+    return weight >= tr->limit && (tr->graph->nodes.n == tr->fresh || weight >= 2 * tr->limit);
+}
+
 /* Keeps the trace inside its bounds. Unreachable handles count until Lua collects them, so it
  * collects before many are run. */
 static int tidy(lua_State *L, Recorder *r)
 {
     Host *h = r->host;
-    if (r->trace->graph->nodes.n - r->trace->fresh > PENDING_NODES) {
+    if (is_due(L, h, r->trace)) {
         lua_gc(L, LUA_GCCOLLECT);
         tensor_pending_idle(h);
         int status = r->trace ? realize_all(h, r->trace) : SGL_OK;
@@ -129,7 +170,7 @@ static int tidy(lua_State *L, Recorder *r)
         lua_gc(L, LUA_GCCOLLECT);
         if (r->trace) prune(h, r->trace);
     }
-    if (!r->trace || tensor_trace_weight(r->trace) < r->trace->limit) return SGL_OK;
+    if (!r->trace || !is_heavy(r->trace)) return SGL_OK;
     tensor_pending_compact(h);
     Trace *tr = r->trace;
     /* Sums that go on beside what is read would wait, and grow, for ever. */

@@ -9,7 +9,7 @@ typedef struct Walk Walk;
 typedef struct Job Job;
 
 typedef struct TensorRoom {
-    Recorder pending;   /* operations outside steps */
+    Recorder pending; /* operations outside steps */
     Recorder *recorder; /* where operations go now */
     Cache *cache;       /* programs */
     bool cache_warned;  /* of programs that are made again and again */
@@ -17,6 +17,7 @@ typedef struct TensorRoom {
     bool surveying;     /* reads are noted, see break.h */
     Walk *walk;         /* scratch for looking through the pending trace; NULL: none yet */
     Job *job;           /* scratch for running what is pending; NULL: none yet */
+    uint64_t seam;      /* where in the user's loop what is pending is run; 0: not known */
     uint64_t last_cut;  /* tensors with smaller ids lost the history they were in */
     int64_t rng_seed, rng_counter;
     int64_t hinted;     /* bytes of storage the collector was told of */

@@ -257,6 +257,7 @@ function captures.find(self, key, walk)
   end
   local file, line = core.position()
   events.emit("guard_fail", { name = self.name, reason = reason, file = file, line = line })
+  captures.check_open(self)
   return nil, reason, name
 end
 

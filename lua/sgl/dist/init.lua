@@ -10,8 +10,7 @@ local core = require "sgl.core"
 local dist = api.module("dist", "The ranks of a job: dist.rank, from 0, dist.size, how many there "
   .. "are, and dist.local_rank, the number among those of this machine")
 
-dist.rank, dist.size = core.job()
-dist.local_rank = dist.rank
+dist.rank, dist.size, dist.local_rank = core.job()
 
 require "sgl.dist.ends"(dist)
 

@@ -121,24 +121,27 @@ local function from_zero(holder, key)
   return tostring(shifted and key - 1 or key)
 end
 
-local function add(list, name, zero, holder, key, depth)
+-- `way` is the link that leads to the holder, or nil: { up, holder, key, value, name }.
+local function add(list, name, zero, holder, key, depth, way)
   local value = holder[key]
+  way = { up = way, holder = holder, key = key, value = value, name = name }
   if core.is_tensor(value) or is_module(value) then
-    list[#list + 1] = { name, value, holder, key, zero }
+    list[#list + 1] = { name, value, holder, key, zero, way }
   elseif is_plain(value) and depth < MOST_DEPTH then
     for _, below in ipairs(keys_of(value)) do
       add(list, name .. "." .. below, zero .. "." .. from_zero(value, below), value, below,
-        depth + 1)
+        depth + 1, way)
     end
   end
 end
 
 --- What a module holds itself, as { name, value, holder, key, zero } with value = holder[key];
---- `zero` is the name with positions that count from 0.
-function fields.list(self)
+--- `zero` is the name with positions that count from 0. Behind them stands the link that leads to
+--- the value, where `way` leads to the module.
+function fields.list(self, way)
   local list = {}
   for _, key in ipairs(order_of[self]) do
-    if key ~= "training" then add(list, tostring(key), from_zero(self, key), self, key, 0) end
+    if key ~= "training" then add(list, tostring(key), from_zero(self, key), self, key, 0, way) end
   end
   return list
 end
@@ -152,16 +155,21 @@ function fields.enter(above, module, name)
   above[module] = true
 end
 
---- Calls visit(name, value, holder, key, zero) for every tensor and module below, parents first.
-function fields.walk(self, visit, prefix, zeros, above)
-  prefix, zeros, above = prefix or "", zeros or "", above or {}
+local function walk(self, visit, prefix, zeros, above, way)
   fields.enter(above, self, prefix:sub(1, -2))
-  for _, field in ipairs(fields.list(self)) do
+  for _, field in ipairs(fields.list(self, way)) do
     local name, value, zero = prefix .. field[1], field[2], zeros .. field[5]
     visit(name, value, field[3], field[4], zero)
-    if is_module(value) then fields.walk(value, visit, name .. ".", zero .. ".", above) end
+    if is_parameter[value] and above.root then names.found(value, above.root, field[6]) end
+    if is_module(value) then walk(value, visit, name .. ".", zero .. ".", above, field[6]) end
   end
   above[self] = nil
+end
+
+--- Calls visit(name, value, holder, key, zero) for every tensor and module below, parents first.
+--- What is noted of the ways is none of a step that is being captured.
+function fields.walk(self, visit)
+  walk(self, visit, "", "", { root = not core.capturing() and self })
 end
 
 return fields

@@ -122,6 +122,15 @@ end
 
 composites.softmax, composites.log_softmax = along_one "Softmax", along_one "LogSoftmax"
 
+-- Over the last dim; a batch of vectors is Gemm, which has no more dims.
+function composites.linear(s, c)
+  local x, weight = s.by_id[c.inputs[1]], s.by_id[c.inputs[2]]
+  if #x.shape ~= 2 or #weight.shape ~= 2 then return nil end
+  return plan(s, c, { table.unpack(c.inputs) }, function(...)
+    return (s:op("Gemm", { ... }, { transB = 1 }))
+  end)
+end
+
 -- ---- norms
 
 -- A constant of ones or zeros in the place of a scale or shift that there is none of.

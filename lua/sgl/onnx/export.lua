@@ -10,6 +10,7 @@ local core = require "sgl.core"
 local Scope = require "sgl.onnx.scope"
 local plan = require "sgl.onnx.plan"
 local read = require "sgl.onnx.read"
+local rows = require "sgl.onnx.rows"
 local values = require "sgl.onnx.values"
 local wire = require "sgl.onnx.wire"
 
@@ -60,9 +61,19 @@ local function output_names(s, count, asked)
   return names
 end
 
-local function refuse_assigns(s)
+-- What a run does beside its results, which no output needs.
+local EFFECTS = { print = true, assert = true }
+
+local function refuse_effects(s)
+  for _, n in ipairs(s.list) do
+    if EFFECTS[n.op] then rows.refuse(s, n) end
+  end
   for _, input in ipairs(s.graph:inputs()) do
-    if input.assigned then
+    if input.assigned and input.name == "rng" then
+      for _, n in ipairs(s.list) do
+        if n.op == "rand" then rows.refuse(s, n) end
+      end
+    elseif input.assigned then
       s:blocked(nil, ("a run changes the state '%s', which an ONNX graph cannot"):format(
         input.name), "export what it computes in evaluation; a bundle (.sgl) holds whole steps")
     end
@@ -72,7 +83,7 @@ end
 -- The Model message without the values of its state, which come as a list.
 local function model_of(graph, state, o)
   local s = Scope.new(graph)
-  refuse_assigns(s)
+  refuse_effects(s)
   local inputs, weights = name_inputs(s, state)
   local outputs = graph:outputs()
   local promised, ids, ends = output_names(s, #outputs, o.outputs), {}, {}
@@ -80,7 +91,7 @@ local function model_of(graph, state, o)
   plan.write(s, ids)
   for i, output in ipairs(outputs) do ends[i] = Scope.typed(s:value(output.id), output) end
   local onnx = s:finish(o.name or "graph", inputs, ends, promised)
-  return { ir_version = IR_VERSION, producer_name = "sgl", producer_version = o.version,
+  return { ir_version = IR_VERSION, producer_name = "sgl", producer_version = core.version,
     opset_import = { { domain = "", version = OPSET } }, graph = onnx }, weights
 end
 
@@ -161,9 +172,10 @@ local function remove(...)
 end
 
 --- Writes the file; true, or nil, message, code.
--- what: { graph, state = { name = tensor }, examples, wanted = the graph's results on them }
+-- what: { graph, state = { name = tensor }, examples, run = a function: its results on them }
 function export.write(path, what, o)
   local model, weights = model_of(what.graph, what.state, o)
+  local wanted = what.run()
   local part, data, data_part = path .. ".new", path .. ".data", path .. ".data.new"
   local outside, tensors, message = o.external or bytes_of(weights) > INLINE_MOST, {}, nil
   if outside then
@@ -179,7 +191,7 @@ function export.write(path, what, o)
     remove(data_part)
     return nil, "export: " .. why, code
   end
-  local fine, wrong = pcall(check, part, { [base_name(data)] = data_part }, what.wanted,
+  local fine, wrong = pcall(check, part, { [base_name(data)] = data_part }, wanted,
     what.examples)
   if not fine or wrong then
     remove(part, data_part)

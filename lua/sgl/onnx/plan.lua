@@ -46,11 +46,23 @@ end
 
 -- ---- elementwise ops, which broadcast by themselves in ONNX
 
+-- Whether a shape has only dims of size 1 in front of the other one.
+local function only_wider(s, from, to)
+  local more = #to - #from
+  for i, size in ipairs(to) do
+    if s.text(size) ~= (i <= more and "1" or s.text(from[i - more])) then return false end
+  end
+  return more >= 0
+end
+
 -- What is left of an operand without what only repeats it: its id, and the shape that it has then.
 -- A constant without dims is one of any shape.
 local function stripped(s, id)
   local n = s.by_id[id]
   if n.op == "broadcast" then n = s.by_id[n.inputs[1]] end
+  if n.op == "reshape" and only_wider(s, s.by_id[n.inputs[1]].shape, n.shape) then
+    n = s.by_id[n.inputs[1]]
+  end
   if n.op == "const" then return n.id, {} end
   return n.id, n.shape
 end

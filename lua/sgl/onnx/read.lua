@@ -189,8 +189,12 @@ end
 local function named(c, list, n)
   local ok, results = pcall(call, c, list, n)
   if ok then return results end
-  if type(results) ~= "table" or not results.message
-    or results.message:find(c.model.path, 1, true) then error(results, 0) end
+  if type(results) ~= "table" or not results.message then
+    return c:refuse("its inputs and attributes do not fit: " .. tostring(results):gsub("^.-: ", ""),
+      nil, "SGL_EFORMAT")
+  elseif results.message:find(c.model.path, 1, true) then
+    error(results, 0)
+  end
   return c:refuse(results.message, results.hint, results.code)
 end
 

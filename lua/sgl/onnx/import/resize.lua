@@ -108,6 +108,8 @@ end
 
 -- ---- the operator
 
+local MOST = 1 << 20             -- elements of a dim of the result
+
 -- The sizes of the result, and the scale of each dim.
 local function dims_of(c, a, x, axes, scales, sizes, roi)
   local list, policy = {}, a.keep_aspect_ratio_policy or "stretch"
@@ -122,6 +124,9 @@ local function dims_of(c, a, x, axes, scales, sizes, roi)
       common = common and choose(common, d.scale) or d.scale
     else
       d.scale, d.out = scales[i], math.floor(n * scales[i])
+    end
+    if not (d.out >= 0 and d.out <= MOST) then
+      c:refuse(("dim %d would have %s elements"):format(axis - 1, d.out), nil, "SGL_ESHAPE")
     end
     d.roi = roi and { roi[i], roi[#axes + i] }
     list[i] = d

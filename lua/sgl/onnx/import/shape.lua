@@ -198,7 +198,8 @@ end)
 local function parts_of(c, a, size, v)
   local given = c.opset >= 13 and v and c:list(v, "sizes of the parts") or a.split
   if given then return given end
-  local n, list = a.num_outputs or #c.node.output, {}
+  local n, list = #c.node.output, {}
+  if a.num_outputs and a.num_outputs ~= n then c:refuse "another number of outputs" end
   local each = (size + n - 1) // n
   if c.opset < 18 and size % n ~= 0 then c:refuse("parts that are not equal", nil, "SGL_ESHAPE") end
   for i = 1, n do list[i] = i < n and each or size - each * (n - 1) end
@@ -279,6 +280,7 @@ op("Slice", { inputs = { 1, 5 }, attrs = "starts ends axes", raw = true },
 
 -- ---- padding
 
+local MOST_PADS = 1 << 24
 local MODES = { constant = "constant", reflect = "reflect", edge = "replicate", wrap = "circular" }
 
 op("Pad", { inputs = { 1, 4 }, attrs = "mode pads value", raw = true },
@@ -291,6 +293,11 @@ op("Pad", { inputs = { 1, 4 }, attrs = "mode pads value", raw = true },
     local n = which and #which or rank
     if #list ~= 2 * n then c:refuse(("%d pads for %d dims"):format(#list, n), nil, "SGL_ESHAPE") end
     for i = 1, 2 * rank do counts[i] = 0 end
+    for i, count in ipairs(list) do
+      if not core.is_dim(count) and math.abs(count) > MOST_PADS then
+        c:refuse(("%d elements before or behind a dim"):format(count), nil, "SGL_ESHAPE")
+      end
+    end
     for i = 1, n do
       local axis = which and which[i] or i
       counts[2 * (rank - axis) + 1], counts[2 * (rank - axis) + 2] = list[i], list[n + i]

@@ -1,4 +1,4 @@
--- shard_models.lua: a script for the specs of ranks: trains a model for some steps, and writes the
+-- models.lua: a script for the specs of ranks: trains a model for some steps, and writes the
 -- loss of each and all state as bytes. Arguments: the model, the rows of a batch, the steps. By
 -- `require`: a function of the first two that gives the step and what makes a batch.
 
@@ -96,7 +96,7 @@ local function build(kind, count)
   end), batch
 end
 
-if ... == "spec.shard_models" then return build end
+if ... == "spec.shard.models" then return build end
 
 local step, batch = build(arg[1], tonumber(arg[2]))
 

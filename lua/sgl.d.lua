@@ -30,6 +30,7 @@ local sgl = { Tensor = Tensor }
 ---@field debug integer prints one stage more with each step: 1 times, 2 captured graph, 3 simplified, 4 fused, 5 plan, 6 kernels, 7 every step
 ---@field exact integer blocks of the sums that ranks share: the same bits on 1 rank and on as many as there are blocks; 0: off
 ---@field exact_over "data"|"all" which sums get blocks in exact mode: those over samples and norms, or all
+---@field reshard integer 1: parameters that ranks share are gathered again for the backward pass, for less memory
 ---@field plan string how ranks share steps: ddp, fsdp, or axes with sizes, data=2,fsdp=2; empty: ddp
 ---@field verify integer check the graph after every pass
 ---@field fuse integer group nodes into kernels; 0: one kernel for each node
@@ -1882,7 +1883,7 @@ sgl.ImportedOnnx = {}
 ---@param what any a module (in evaluation mode), a function, a compiled function
 ---@param specs table for each argument a sgl.spec, or a tensor as an example
 ---@param o? sgl.export.Options
----@return boolean? # true; or nil, message, code: what cannot be captured or written, and why
+---@return boolean? # true; or nil, message, code, block: what cannot be captured or written, where and why (breaks.md)
 ---@return string? message
 ---@return string? code
 function sgl.export(what, specs, o) end
@@ -3000,10 +3001,14 @@ function sgl.dist.place(tensor, ...) end
 ---@return self # the module
 function sgl.dist.ddp(model) end
 
+---@class sgl.dist.fsdp.Options
+---@field reshard_after_forward? boolean gathers again for the backward pass: more exchanges, less memory (default false)
+
 ---All ranks share the samples, and each has a part of every parameter, of its gradient and of what the optimizer keeps: the plan `fsdp`, or the axis `fsdp` of the mesh. A step gathers what it needs. The script means what it means on one rank; --plan goes first.
 ---@param model sgl.nn.Module the model
+---@param o? sgl.dist.fsdp.Options
 ---@return self # the module
-function sgl.dist.fsdp(model) end
+function sgl.dist.fsdp(model, o) end
 
 ---@class sgl.dist.all_reduce.Options
 ---@field op? string how (default "sum")

@@ -146,10 +146,12 @@ local function entry_for(self, values)
 end
 
 --- The capture that serves these arguments (a packed table), made if there is none; nothing runs.
---- nil past the limit of captures.
+--- nil past the limit of captures. What the function raises is raised.
 function compile.captured(self, values)
   check_open(self)
-  return (entry_for(self, values))
+  local entry = entry_for(self, values)
+  if entry and entry.failed then error(entry.failed[1], 0) end
+  return entry
 end
 
 -- A call that no capture is known for to serve, or that Lua has to run.

@@ -9,6 +9,7 @@
 local api = require "sgl.api"
 local compile = require "sgl.compile"
 local core = require "sgl.core"
+local blocks = require "sgl.breaks.exports"
 local dist_write = require "sgl.dist.write"
 local fields = require "sgl.nn.fields"
 local loading = require "sgl.loading"
@@ -84,6 +85,7 @@ local function checked(fn, apart, count)
     count.results = results.n
     for i = 1, results.n do
       if not core.is_tensor(results[i]) then
+        count.wrong = true
         raise("SGL_EARG", ("export: result %d is %s"):format(i, api.describe(results[i])),
           "an exported function returns tensors")
       end
@@ -105,6 +107,7 @@ local function capture_once(fn, inputs, examples, apart)
   local step = api.root.compile(checked(fn, apart, count), { inputs = inputs, strict = true })
   for i = 1, #examples do step.parameters[i] = debug.getlocal(fn, i) or "x" .. i end
   local ok, entry = pcall(compile.captured, step, table.pack(table.unpack(examples)))
+  if count.wrong and type(entry) == "table" then entry.reason = "X-RESULT" end
   return ok, entry, ok and #entry.program:graph():outputs() == count.results
 end
 
@@ -141,6 +144,14 @@ local function state_of(graph, entry)
     end
   end
   return list
+end
+
+-- The tensors that a state dict of the module has, as a set.
+local function registered(module)
+  local set = {}
+  for _, t in module:named_parameters() do set[t] = true end
+  for _, t in module:named_buffers() do set[t] = true end
+  return set
 end
 
 -- What each input of the graph is: the name of state, or the number of an argument.
@@ -218,10 +229,20 @@ local function write(path, graph, state, examples, about)
     return nil, ("export: %s was not kept: %s"):format(path, tostring(wrong)), "SGL_EINTERN"
   end
   if part ~= path then
-    ok, message = os.rename(part, path)
-    if not ok then return nil, message, "SGL_EFILE" end
+    ok, message, code = core.keep(part, path)
+    if not ok then
+      os.remove(part)
+      return nil, "export: " .. message, code
+    end
   end
   return true
+end
+
+-- What is said where the capture was fine.
+local BEHIND = { SGL_EINTERN = "X-BITS", SGL_EFILE = "X-FILE" }
+local function ended(otherwise, ok, message, code)
+  if ok then return true end
+  return nil, message, code, blocks.of_message(BEHIND[code] or otherwise, message)
 end
 
 -- What rank 0 writes, to whom the others show their parts of the state.
@@ -237,10 +258,10 @@ end
 local function write_onnx(graph, state, examples, o)
   local tensors = by_name(state)
   local function run() return graph:apply(gather(slots_of(graph), tensors, examples)) end
-  return write_alone(state, o.file, function()
+  return ended("X-OP", write_alone(state, o.file, function()
     return onnx.export(o.file, { graph = graph, state = tensors, examples = examples, run = run },
       o)
-  end)
+  end))
 end
 
 api.fn(api.root, "export", {
@@ -258,7 +279,8 @@ api.fn(api.root, "export", {
            { "train", "boolean", false, "a module: as it is in training" },
            { "name", "string", nil, "kept in the file" },
            { "about", "table", nil, "texts by name, kept in the file" } },
-  returns = "true; or nil, message, code: what cannot be captured or written, and why",
+  returns = "true; or nil, message, code, block: what cannot be captured or written, where and why "
+    .. "(breaks.md)",
   errors = "wrong arguments",
 }, function(what, specs, o)
   if not is_module(what) and getmetatable(what) ~= api.root.Compiled
@@ -272,17 +294,17 @@ api.fn(api.root, "export", {
   local ok, entry, examples = capture(what, specs, o)
   if not ok then
     return nil, "export: blocked in the capture: " .. tostring(entry),
-      type(entry) == "table" and entry.code or "SGL_EARG"
+      type(entry) == "table" and entry.code or "SGL_EARG", blocks.of_error(entry)
   end
   local graph = entry.program:graph()
   local state = state_of(graph, entry)
-  if o.file:find "%.onnx$" then return write_onnx(graph, state, examples, o) end
-  if graph:count "print" + graph:count "assert" > 0 then
-    return nil, "export: blocked in serialising: the step prints or asserts", "SGL_EUNSUP"
-  end
-  return write_alone(state, o.file, function()
+  local block = is_module(what) and blocks.of_state(graph, state, registered(what))
+  if o.file:find "%.onnx$" and not block then return write_onnx(graph, state, examples, o) end
+  block = block or blocks.of_nodes(graph)
+  if block then return nil, "export: " .. blocks.text(block), "SGL_EUNSUP", block end
+  return ended("X-FILE", write_alone(state, o.file, function()
     return write(o.file, graph, state, examples, about_of(what, o))
-  end)
+  end))
 end)
 
 -- ---- and back

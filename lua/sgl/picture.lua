@@ -25,7 +25,7 @@ end
 --- Draws; where that fails and `keep` is set the text is kept beside it, as PATH.dot.
 function picture.draw(text, path, keep)
   if path:find "%z" then
-    core.raise("SGL_EARG", ("picture: the path %q has a zero byte"):format(path))
+    core.raise("SGL_EARG", ("picture: the path %s has a zero byte"):format(core.quote(path)))
   end
   local input = os.tmpname()
   local fine, message, code = core.write(input, text)

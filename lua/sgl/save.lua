@@ -37,7 +37,8 @@ local function check_name(name, seen, path)
   local what = name == "" and "is empty" or not utf8.len(name) and "is not UTF-8"
     or name:find "%z" and "has a zero byte" or seen[name] and "comes twice"
   if what then
-    raise("SGL_EARG", ("save: the name %q %s: nobody could read %s"):format(name, what, path),
+    raise("SGL_EARG", ("save: the name %s %s: nobody could read %s"):format(
+      core.quote(name), what, path),
       "names are texts; keys of nested tables are joined by dots")
   end
   seen[name] = true

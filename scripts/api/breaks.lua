@@ -3,6 +3,7 @@
 -- In:    the rows of src/tensor/breaks.def, as the program knows them.
 -- Out:   the page: what a break is, then an entry for each code.
 local breaks = require "sgl.breaks"
+local exports = require "sgl.breaks.exports"
 
 local HEAD = [[
 # Breaks
@@ -17,8 +18,18 @@ is then a record `{ code, reason, file, line, stack, component, action, fix }`; 
 lists them. With `strict = true` each is an error again.
 ]]
 
+local EXPORTS = [[
+
+# Blocked exports
+
+`sgl.export` gives `nil, message, code, block` where something cannot be exported. The block is a
+table `{ code, phase, class, node, op, file, line, reason, fix }`. A break of the capture has its
+code from above, and its component is the class; the other reasons follow, by phase.
+]]
+
 local function entry(row)
-  local out = { ("\n## %s\n\nComponent: %s. %s\n"):format(row.code, row.component,
+  local head = row.phase and ("Phase: %s. Class"):format(row.phase) or "Component"
+  local out = { ("\n## %s\n\n%s: %s. %s\n"):format(row.code, head, row.component,
     row.sentence:gsub("^%l", string.upper)) }
   for _, rewrite in ipairs(row.rewrites) do
     local code = rewrite[1]:gsub("%$", "x:gt(0)")
@@ -32,5 +43,7 @@ end
 return function()
   local out = { HEAD }
   for _, row in ipairs(breaks.rows()) do out[#out + 1] = entry(row) end
+  out[#out + 1] = EXPORTS
+  for _, row in ipairs(exports.rows()) do out[#out + 1] = entry(row) end
   return table.concat(out)
 end

@@ -7,7 +7,7 @@ local function present()
   return os.execute "mpirun --version > /dev/null 2>&1"
 end
 
-local MODELS = support.root .. "spec/shard_models.lua"
+local MODELS = support.root .. "spec/shard/models.lua"
 
 local function run(ranks, words)
   local start = os.time()

@@ -67,6 +67,17 @@ describe("the house", function()
     end
   end)
 
+  it("names no file in the tour that is not there", function()
+    local names = {}
+    local found = support.shell("cd " .. support.root .. " && find src lua spec scripts")
+    for path in found:gmatch "[^\n]+" do
+      names[path:match "[^/]+$"] = true
+    end
+    for name in tour:gmatch "`([%w_]+%.[chld][ue]?[af]?)`" do
+      assert(names[name], name .. " is not there")
+    end
+  end)
+
   it("has no path in the tour that leads nowhere", function()
     for path in tour:gmatch "`(%l+/[%w_/.]+%.%l+)`" do
       local there = io.open(support.root .. path) or io.open(support.root .. "src/" .. path)

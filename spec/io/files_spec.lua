@@ -236,6 +236,17 @@ describe("a file that is saved", function()
     assert.matches("^%-rw%-r%-%-%-%-%-", shell("ls -l " .. path))
     assert.matches("^l", shell(("ls -l %slink.safetensors"):format(folder)))
     assert.are.equal(40000, sgl.load(path).a:numel())
+    shell(("ln -s nothing %snowhere.safetensors"):format(folder))
+    assert(sgl.save(NEW, folder .. "nowhere.safetensors"))
+    assert.matches("^%-", shell(("ls -l %snowhere.safetensors"):format(folder)))
+    assert.is_nil((io.open(folder .. "nothing")))
+  end)
+
+  it("says which name no file can hold, without the bytes that steer a terminal", function()
+    for name, shown in pairs { ["a\xff\27[31m"] = [[a\xff\x1b[31m]], ["a\0b"] = [[a\x00b]] } do
+      local e = support.error_of(sgl.save, { [name] = sgl.ones(1) }, folder .. "a.safetensors")
+      assert.truthy(e.message:find("the name '" .. shown .. "'", 1, true), e.message)
+    end
   end)
 
   it("takes no part that is somebody's own: a link, a folder, a pipe", function()

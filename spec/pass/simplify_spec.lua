@@ -223,6 +223,34 @@ assign %2 = %8
     end
   end)
 
+  -- A gradient by a weight sums over samples and steps as over one dim: they lie one behind the
+  -- other in %2, which is there anyway, and not in x, of which a copy would have to be made.
+  it("keeps two permutations of which the outer leaves dims side by side", function()
+    local text = [[
+graph
+input %0 arg "x" f32[3, 2, 4]
+input %1 arg "dy" f32[2, 3, 5]
+%2 = permute(%0) {dims=[2, 1, 3]} : f32[2, 3, 4]
+%3 = permute(%2) {dims=[3, 1, 2]} : f32[4, 2, 3]
+%4 = dot(%3, %1) {inner=2} : f32[4, 5]
+%5 = neg(%2) : f32[2, 3, 4]
+output %4 ""
+output %5 ""
+]]
+    assert.are.equal(2, core.parse(text):pass("simplify"):count("permute"))
+  end)
+
+  it("joins two permutations of which the outer leaves none", function()
+    local text = core.parse([[
+graph
+input %0 arg "x" f32[3, 2, 4]
+%1 = permute(%0) {dims=[2, 1, 3]} : f32[2, 3, 4]
+%2 = permute(%1) {dims=[1, 3, 2]} : f32[2, 4, 3]
+output %2 ""
+]]):pass("simplify"):text()
+    assert.is_truthy(text:find("%1 = permute(%0) {dims=[2, 3, 1]}", 1, true), text)
+  end)
+
   it("keeps composites, names and source lines", function()
     local text = core.parse [[
 graph

@@ -60,6 +60,7 @@ describe("exact mode", function()
   it("gives them with state that the ranks share", function()
     same_bits("full", 10, "--exact 8 --plan fsdp", { 4 })
     same_bits("gpt", 10, "--exact 8 --plan data=2,fsdp=2", { 4 }, "--exact 8")
+    same_bits("gpt", 10, "--exact 8 --plan fsdp --reshard 1", { 4 }, "--exact 8")
   end)
 
   it("gives them with weights that the ranks share", function()

@@ -77,6 +77,29 @@ describe("sgl plan", function()
     assert.truthy(out:find("over 100000", 1, true), out)
   end)
 
+  it("shows what gathering again for the backward pass costs and saves", function()
+    local text = [[
+      local sgl = require "sgl"
+      local layers = {}
+      for i = 1, 8 do layers[2 * i - 1], layers[2 * i] = sgl.nn.Linear(256, 256), sgl.nn.ReLU() end
+      local model = sgl.dist.fsdp(sgl.nn.Sequential(table.unpack(layers)),
+        { reshard_after_forward = false })
+      local opt = sgl.optim.SGD(model:parameters(), { lr = 0.1 })
+      sgl.compile(function(x)
+        local loss = model(x):mean()
+        opt:minimize(loss)
+        return loss
+      end)(sgl.ones(8, 256))
+    ]]
+    local kept, again = plan("-n 4 --plan fsdp", text), plan("-n 4 --plan fsdp --exact 0",
+      (text:gsub("forward = false", "forward = true")))
+    local function gathers(out) return tonumber(out:match "all_gather%s+(%d+)") end
+    assert.are.equal(16, gathers(kept))                        -- eight weights, eight biases
+    assert.are.equal(16 + 7, gathers(again))                   -- the first has no gradient of x
+    -- Eight weights of 256 KiB are there at once, or two.
+    assert.truthy((row(kept, "activations")) > 4 * row(again, "activations"), kept .. again)
+  end)
+
   it("says what would make it fit", function()
     local out = plan "-n 2 --memory 0.0003"                    -- 315 KiB
     assert.truthy(out:find("does not fit", 1, true), out)

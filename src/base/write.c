@@ -239,3 +239,18 @@ int base_file_write(const char *path, const void *data, size_t n, Err *e)
     base_write_put(&w, data, n);
     return base_write_end(&w, e);
 }
+
+int base_write_keep(const char *part, const char *path, Err *e)
+{
+    char target[PATH_MAX];
+    const char *name;
+    int fd = open(part, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    bool well = fd >= 0 && fsync(fd) == 0 && rename(part, path) == 0;
+    int status = well ? SGL_OK : write_error(e, path);
+    if (fd >= 0) close(fd);
+    if (!well || snprintf(target, sizeof target, "%s", path) >= (int)sizeof target) return status;
+    int folder = open_folder(target, &name);
+    if (folder >= 0) sync_folder(folder);
+    if (folder >= 0) close(folder);
+    return status;
+}

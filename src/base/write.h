@@ -46,6 +46,9 @@ int base_write_end_quick(FileWrite *w, Err *e);
 void base_write_drop(FileWrite *w); /* ends w, and the old file stays */
 /* Everything to a descriptor; false with errno. A limit of the size of files is an error as any. */
 bool base_write_all(int fd, const void *bytes, size_t n);
+/* A file that others wrote, and no link, gets its name when its bytes are on the disk; what has
+ * that name, a link too, is replaced. */
+int base_write_keep(const char *part, const char *path, Err *e);
 /* All of a file in one call. */
 int base_file_write(const char *path, const void *data, size_t n, Err *e);
 #endif

@@ -2,6 +2,7 @@
  */
 #ifndef SGL_CAPTURE_DYNAMIC_H
 #define SGL_CAPTURE_DYNAMIC_H
+#include "capture/ranks.h"
 #include "exec/cache.h"
 #include "tensor/dim.h"
 
@@ -17,8 +18,14 @@ const DimGuards *capture_dynamic_guards(const Dynamic *d);
 bool capture_dynamic_fits(Host *h, const Dynamic *d, const Shape *list);
 const Graph *capture_dynamic_graph(const Dynamic *d);
 /* The program for the sizes of these inputs, borrowed until the next call; NULL with the error
- * set: an input that does not fit, named with the dim and the value. */
-CacheEntry *capture_dynamic_entry(Host *h, Dynamic *d, Storage *const *in);
+ * set: an input that does not fit, named with the dim and the value. Ranks, and exact mode, have
+ * one of its own for each combination of sizes; place[i]: how input i was asked to lie. */
+CacheEntry *capture_dynamic_entry(Host *h, Dynamic *d, Storage *const *in,
+                                  const char *const *place);
+/* What ranks make of the one that ran last; NULL: nothing. */
+Part *capture_dynamic_part(Dynamic *d);
+/* The entry for a static graph, which it takes; NULL with the error set. */
+CacheEntry *capture_entry(Host *h, Graph *g);
 /* Makes the program, which serves them, fit the sizes of the last inputs. */
 int capture_dynamic_bind(Dynamic *d, Program *p);
 CacheEntry *capture_dynamic_latest(const Dynamic *d);      /* the one that ran last; NULL: none */

@@ -107,23 +107,12 @@ static void check_idle(lua_State *L, const Prog *p, const char *doing)
                doing);
 }
 
-static Graph *graph_itself(const CacheRecipe *r)
+/* How state was asked to lie, by input; on the Lua stack. */
+static const char **places(lua_State *L, const Prog *p)
 {
-    Graph **at = r->arg, *g = *at;
-    *at = NULL;
-    return g;
-}
-
-/* Takes g. */
-static CacheEntry *entry_of(Host *h, Graph *g)
-{
-    Str text = {0};
-    int plain = tensor_cache_text(g, &text);
-    CacheRecipe r = {.text = &text, .plain = (size_t)plain, .graph = graph_itself, .arg = &g};
-    CacheEntry *e = plain < 0 ? NULL : tensor_cache_captured(h, &r);
-    base_str_free(&text);
-    ir_graph_free(g);
-    return e;
+    const char **place = bind_scratch(L, (size_t)p->nin + 1, sizeof *place);
+    for (int i = p->nargs; i < p->nin; i++) place[i] = p->state[i] ? p->state[i]->place : NULL;
+    return place;
 }
 
 /* This rank's part of the step, or the step itself. Takes g. */
@@ -149,7 +138,7 @@ static void follow_settings(lua_State *L, Host *h, Prog *p)
     base_err_clear(&h->cx->err);
     Graph *g = tensor_copy_whole(whole);
     if (g) g = make_part(p, g);
-    CacheEntry *e = g ? entry_of(h, g) : NULL;
+    CacheEntry *e = g ? capture_entry(h, g) : NULL;
     if (!e) p->part.age = 0;
     if (!e) bind_throw(L, h);
     exec_cache_release(p->cache, p->entry, false);
@@ -372,10 +361,11 @@ static int run(lua_State *L, Host *h, Prog *p)
     capture_prints_begin(h);
     p->running = true;
     exec_cache_run_begin(tensor_programs(h));
+    Part *part = p->dynamic ? capture_dynamic_part(p->dynamic) : &p->part;
     int status = p->dynamic ? capture_dynamic_bind(p->dynamic, p->program) : SGL_OK;
-    Storage *const *in = status < 0 ? NULL : capture_part_take(h->cx, &p->part, p->in);
+    Storage *const *in = status < 0 ? NULL : part ? capture_part_take(h->cx, part, p->in) : p->in;
     if (status >= 0) status = in ? exec_run(p->program, in, p->out) : h->cx->err.code;
-    if (status < 0) capture_part_failed(h->cx, &p->part);
+    if (status < 0 && part) capture_part_failed(h->cx, part);
     exec_cache_run_end(tensor_programs(h));
     p->running = false;
     if (status < 0) release(p->in, p->nin);
@@ -396,9 +386,11 @@ int capture_program_run(lua_State *L, int program, int args)
     tensor_origin_unref(p->origin);
     if (tensor_flow_begin(h, p->flow, p->state, &p->origin) < 0) return bind_throw(L, h);
     fill_inputs(L, h, p, args);
-    if (p->dynamic && !capture_dynamic_entry(h, p->dynamic, p->in)) {
-        release(p->in, p->nin);
-        return bind_throw(L, h);
+    if (p->dynamic) {
+        CacheEntry *e = capture_dynamic_entry(h, p->dynamic, p->in, places(L, p));
+        lua_pop(L, 1); /* the results are on the top again */
+        if (!e) release(p->in, p->nin);
+        if (!e) return bind_throw(L, h);
     }
     prog_ready(L, h, p);
     if (run(L, h, p) < 0) {
@@ -434,6 +426,8 @@ static int prog_graph(lua_State *L)
     GraphBox *b = tensor_graph_new(L, h);
     const Graph *g = p->dynamic ? capture_dynamic_graph(p->dynamic) : exec_cache_graph(p->entry);
     while (p->dynamic && g->from) g = g->from;
+    if (part && p->dynamic && capture_dynamic_part(p->dynamic))
+        g = exec_cache_graph(capture_dynamic_latest(p->dynamic));
     if (p->part.whole && !part) g = p->part.whole;
     b->kernels = p->program ? exec_program_info(p->program)->kernels : -1;
     b->graph = tensor_copy_whole(g);
@@ -725,6 +719,6 @@ int capture_program_push(lua_State *L, Host *h, Capture *c, int states)
         return p->dynamic ? 1 : bind_throw(L, h);
     }
     g = make_part(p, g);
-    p->entry = g ? entry_of(h, g) : NULL;
+    p->entry = g ? capture_entry(h, g) : NULL;
     return p->entry ? 1 : bind_throw(L, h);
 }

@@ -10,10 +10,19 @@
 static int64_t settings_age(const Ctx *cx)
 {
     const int64_t *value = cx->knobs.value;
-    return value[KNOB_exact] * 2 + value[KNOB_exact_over] + value[KNOB_plan] * 1024 + 1;
+    return value[KNOB_exact] * 4 + value[KNOB_exact_over] * 2 + value[KNOB_reshard] +
+           value[KNOB_plan] * 2048 + 1;
 }
 
 bool capture_part_holds(const Ctx *cx, const Part *p) { return p->age == settings_age(cx); }
+
+bool capture_part_asked(Ctx *cx)
+{
+    ShardPlan plan;
+    int asked = shard_plan_of(cx, &plan);
+    if (asked < 0) base_err_clear(&cx->err); /* told where the part is made */
+    return asked != 0;
+}
 
 void capture_part_free(Part *p)
 {

@@ -16,6 +16,8 @@ typedef struct Part {
     int64_t age;               /* of the settings that it was made by */
 } Part;
 
+/* Do the settings or the job ask for something else than the graph as it was captured? */
+bool capture_part_asked(Ctx *cx);
 /* The graph to run for g, which is taken: g itself, or this rank's part of it, beside which p keeps
  * g. place[i]: how input i was asked to lie (shard.h). NULL with the error set. */
 Graph *capture_part_make(Part *p, Graph *g, const char *const *place);

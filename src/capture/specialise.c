@@ -10,6 +10,7 @@
 #include <string.h>
 #include "base/clock.h"
 #include "capture/dynamic.h"
+#include "ir/bind.h"
 #include "tensor/cache.h"
 #include "tensor/dim.h"
 #include "ir/check.h"
@@ -21,6 +22,9 @@ enum { MOST_INSTANCES = 16 };
 typedef struct Special {
     CacheEntry *entry; /* held */
     uint64_t used;
+    int64_t *values; /* for ranks: the sizes that it was made for; NULL: for all that it serves */
+    int nvalues;
+    Part part; /* with it */
 } Special;
 
 struct Dynamic {
@@ -96,6 +100,8 @@ Dynamic *capture_dynamic_new(Host *h, Graph *g, DimGuards *guards)
 static void special_drop(Dynamic *d, int i, bool drop)
 {
     exec_cache_release(d->cache, d->at[i].entry, drop);
+    capture_part_free(&d->at[i].part);
+    base_mem_free(d->at[i].values);
     d->at[i] = d->at[--d->n];
 }
 
@@ -143,6 +149,25 @@ static void make_room(Dynamic *d)
 
 static Graph *copy_of(const CacheRecipe *r) { return tensor_copy_whole(r->arg); }
 
+/* The entry for a graph that was captured; the recipe gives it away once. */
+static Graph *graph_itself(const CacheRecipe *r)
+{
+    Graph **at = r->arg, *g = *at;
+    *at = NULL;
+    return g;
+}
+
+CacheEntry *capture_entry(Host *h, Graph *g)
+{
+    Str text = {0};
+    int plain = tensor_cache_text(g, &text);
+    CacheRecipe r = {.text = &text, .plain = (size_t)plain, .graph = graph_itself, .arg = &g};
+    CacheEntry *e = plain < 0 ? NULL : tensor_cache_captured(h, &r);
+    base_str_free(&text);
+    ir_graph_free(g);
+    return e;
+}
+
 /* Does the program of the entry serve the sizes? One that the cache freed can be made to. */
 static bool serves(const Dynamic *d, CacheEntry *e)
 {
@@ -150,9 +175,40 @@ static bool serves(const Dynamic *d, CacheEntry *e)
     return !p || exec_program_fits(p, &d->sizes);
 }
 
+/* Was it made for these sizes and for the settings at hand? */
+static bool is_for(const Dynamic *d, const Special *s)
+{
+    return s->values && capture_part_holds(d->graph->cx, &s->part) && s->nvalues == d->sizes.n &&
+           memcmp(s->values, d->values, (size_t)s->nvalues * sizeof *s->values) == 0;
+}
+
+/* For ranks: the graph with these sizes is cut like one that was captured with them. */
+static Special *special_of_ranks(Host *h, Dynamic *d, const char *const *place)
+{
+    for (int i = 0; i < d->n; i++)
+        if (is_for(d, &d->at[i])) return &d->at[i];
+    size_t bytes = (size_t)d->sizes.n * sizeof *d->values;
+    Special s = {.values = base_mem_alloc(bytes + 1), .nvalues = d->sizes.n};
+    Graph *g = s.values ? ir_bind(d->graph, d->values) : NULL;
+    if (!s.values) base_no_memory(h->cx, "the sizes of a step");
+    else memcpy(s.values, d->values, bytes);
+    if (g) g = capture_part_make(&s.part, g, place);
+    if (g) s.entry = capture_entry(h, g);
+    if (s.entry) {
+        make_room(d);
+        d->at[d->n] = s;
+        return &d->at[d->n++];
+    }
+    capture_part_free(&s.part);
+    base_mem_free(s.values);
+    return NULL;
+}
+
 /* Among those held, the one used last is asked first. */
 static Special *special_find(Dynamic *d)
 {
+    for (int i = d->n - 1; i >= 0; i--)
+        if (d->at[i].values) special_drop(d, i, false); /* ranks and exact mode are over */
     Special *found = NULL;
     for (int i = 0; i < d->n; i++)
         if (!found || d->at[i].used > found->used) found = &d->at[i];
@@ -206,7 +262,7 @@ static int64_t *solve(const Graph *g, Storage *const *in)
     return values;
 }
 
-CacheEntry *capture_dynamic_entry(Host *h, Dynamic *d, Storage *const *in)
+CacheEntry *capture_dynamic_entry(Host *h, Dynamic *d, Storage *const *in, const char *const *place)
 {
     if (check_dtypes(d->graph, in) < 0) return NULL;
     int count = ir_dim_symbol_count(h->cx), which;
@@ -225,26 +281,45 @@ CacheEntry *capture_dynamic_entry(Host *h, Dynamic *d, Storage *const *in)
     base_mem_free(d->values);
     d->values = values;
     d->sizes = (SizeValues){values, count};
-    Special *found = special_find(d);
-    if (!found) found = special_add(h, d);
+    bool ranks = capture_part_asked(h->cx);
+    Special *found = ranks ? special_of_ranks(h, d, place) : special_find(d);
+    if (!found && !ranks) found = special_add(h, d);
     if (found) found->used = ++d->clock;
     return found ? found->entry : NULL;
+}
+
+/* The one that ran last; NULL: none did. */
+static Special *latest_of(const Dynamic *d)
+{
+    const Special *latest = d->n ? &d->at[0] : NULL;
+    for (int i = 1; i < d->n; i++)
+        if (d->at[i].used > latest->used) latest = &d->at[i];
+    return (Special *)(uintptr_t)latest;
+}
+
+Part *capture_dynamic_part(Dynamic *d)
+{
+    Special *latest = latest_of(d);
+    return latest && latest->values ? &latest->part : NULL;
 }
 
 int capture_dynamic_bind(Dynamic *d, Program *p)
 {
     double start = base_clock();
+    if (capture_dynamic_part(d)) return SGL_OK;
     int code = exec_program_resize(p, &d->sizes);
     d->info.bind_seconds += base_clock() - start;
     return code;
 }
 
-const SizeValues *capture_dynamic_sizes(const Dynamic *d) { return &d->sizes; }
+const SizeValues *capture_dynamic_sizes(const Dynamic *d)
+{
+    const Special *latest = latest_of(d);
+    return latest && latest->values ? NULL : &d->sizes;
+}
 
 CacheEntry *capture_dynamic_latest(const Dynamic *d)
 {
-    const Special *latest = d->n ? &d->at[0] : NULL;
-    for (int i = 1; i < d->n; i++)
-        if (d->at[i].used > latest->used) latest = &d->at[i];
+    const Special *latest = latest_of(d);
     return latest ? latest->entry : NULL;
 }

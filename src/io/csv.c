@@ -6,10 +6,10 @@
  *        read behind the end of the text. Beside the text a record costs one word.
  */
 #include "io/csv.h"
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/message.h"
 #include "io/decimal.h"
 
 typedef struct Cell {
@@ -43,10 +43,10 @@ static long long line_of(const CsvTable *t, const char *at)
 
 static int fail(const CsvTable *t, const char *row, int column, Err *e, const char *what, Cell c)
 {
-    int shown = 0;
-    while (shown < 40 && (size_t)shown < c.n && isprint((unsigned char)c.at[shown])) shown++;
-    return base_err_set(e, SGL_EFORMAT, "%s:%lld:%d: %s: '%.*s'", t->name, line_of(t, row),
-                        column + 1, what, shown, c.at);
+    char value[MESSAGE_VALUE_CAP];
+    base_message_value(value, c.at, c.n);
+    return base_err_set(e, SGL_EFORMAT, "%s:%lld:%d: %s: '%s'", t->name, line_of(t, row),
+                        column + 1, what, value);
 }
 
 static int no_memory(const CsvTable *t, Err *e)

@@ -111,6 +111,16 @@ static int write_file(lua_State *L)
     return 1;
 }
 
+/* core.keep(part, path) -> true: a file that is whole gets its name; or nil, message, code */
+static int keep_file(lua_State *L)
+{
+    Err e = {0};
+    if (base_write_keep(module_check_path(L, 1), module_check_path(L, 2), &e) < 0)
+        return bind_fail(L, &e);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
 /* { name, tensor }, or { name, false, dtype } of a dtype that there is not here */
 static int push_array(lua_State *L, Host *h, const FileSource *s, const FileArray *a, Err *e)
 {
@@ -318,7 +328,8 @@ static int read_yaml(lua_State *L)
 }
 
 const luaL_Reg MODULE_IO[] = {
-    {"read", read_file},   {"there", file_there}, {"file_kind", file_kind}, {"write", write_file},
-    {"load", load_arrays}, {"open", open_arrays}, {"save", save_arrays},    {"formats", formats},
+    {"read", read_file},   {"there", file_there}, {"file_kind", file_kind},
+    {"write", write_file}, {"load", load_arrays}, {"open", open_arrays},
+    {"save", save_arrays}, {"keep", keep_file},   {"formats", formats},
     {"yaml", read_yaml},   {NULL, NULL},
 };

@@ -41,12 +41,26 @@ static Node *one_reshape(Node *n) { return ir_reshape(n->in[0]->in[0], n->rank, 
 
 static Node *one_broadcast(Node *n) { return ir_broadcast(n->in[0]->in[0], n->rank, n->dims); }
 
+/* Runs of dims that a permutation keeps side by side, in their order. */
+static int count_runs(int count, const int *axes)
+{
+    int runs = count > 0;
+    for (int d = 1; d < count; d++) runs += axes[d] != axes[d - 1] + 1;
+    return runs;
+}
+
+/* Two stay two where the outer one keeps dims side by side that together they part: a product that
+ * sums over these dims as one can read the inner one as it lies, but not what is below it. */
 static Node *one_permute(Node *n)
 {
-    int count, axes[OP_MAX_RANK];
+    int count, axes[OP_MAX_RANK], first[OP_MAX_RANK];
     const int64_t *outer = ir_attr_list(n, 0, &count);
     const int64_t *inner = ir_attr_list(n->in[0], 0, &count);
-    for (int d = 0; d < count; d++) axes[d] = (int)inner[outer[d]];
+    for (int d = 0; d < count; d++) {
+        first[d] = (int)outer[d];
+        axes[d] = (int)inner[outer[d]];
+    }
+    if (count_runs(count, axes) > count_runs(count, first)) return NULL;
     return ir_permute(n->in[0]->in[0], axes);
 }
 

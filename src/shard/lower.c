@@ -249,6 +249,19 @@ static Node *lower_input(Rebuild *rb, const Node *n)
     return keep(l, n, spec, ir_rebuild_input(rb, n, dims));
 }
 
+/* Behind the forward pass: what was gathered of state, and of views of it, is forgotten, so that
+ * the backward pass gathers it again. The oldest placement of a value is its own. */
+static void forget_gathered(Lower *l)
+{
+    l->forward = -1;
+    for (int id = 0; id < l->s->g->nodes.n; id++) {
+        const Node *n = l->s->g->nodes.at[id];
+        bool state = n->op == OP_input && shard_stored(l->s, (int)n->attr[0]).rank;
+        if (!state && !is_view_of_state(l, n)) continue;
+        while (l->have[id] && l->have[id]->next) l->have[id] = l->have[id]->next;
+    }
+}
+
 /* What takes n's place. The inputs that the rewriter brings are of one placement; here they are
  * taken in that of n. */
 static Node *lower_node(Rebuild *rb, const Node *n, Node **in)
@@ -257,6 +270,7 @@ static Node *lower_node(Rebuild *rb, const Node *n, Node **in)
     const ShardNode *v = &l->s->node[n->id];
     Axes spec[OP_MAX_RANK] = {0};
     l->to = rb->to;
+    if (l->forward >= 0 && n->id > l->forward) forget_gathered(l);
     if (n->op == OP_input) return lower_input(rb, n);
     if (v->free) return get_whole(l, n);
     for (int d = 0; d < n->rank; d++)
@@ -305,7 +319,9 @@ static int make_ends(Lower *l, const Rebuild *rb)
 
 Graph *shard_lower(Sharding *s)
 {
-    Lower l = {.s = s, .to = ir_graph_new(s->g->cx)};
+    Lower l = {.s = s, .to = ir_graph_new(s->g->cx), .forward = -1};
+    for (int i = 0; i < s->g->losses.n && s->plan->reshard; i++)
+        if (l.forward < s->g->losses.at[i]->id) l.forward = s->g->losses.at[i]->id;
     Rebuild rb = {.from = s->g, .to = l.to, .remake = lower_node, .origin = ORIGIN_SAME, .arg = &l};
     int code = l.to ? SGL_OK : SGL_ENOMEM;
     l.have = base_arena_zero(&s->arena, (size_t)s->g->nodes.n + 1, sizeof *l.have);

@@ -18,6 +18,7 @@ typedef struct Lower {
     Sharding *s;
     Graph *to;
     Placed **have;             /* by old id */
+    int64_t forward;           /* the last node of the forward pass, by id; -1: it is over */
     Node *last;                /* the collective before: the next waits for it */
     const int64_t *units;      /* while a constant is made: the units of its dims */
 } Lower;

@@ -103,7 +103,8 @@ int shard_plan_of(Ctx *cx, ShardPlan *out)
     int size = job ? job->size : 1, code;
     *out = (ShardPlan){.rank = job ? job->rank : 0,
                        .blocks = (int)cx->knobs.value[KNOB_exact],
-                       .all = cx->knobs.value[KNOB_exact_over] == 1};
+                       .all = cx->knobs.value[KNOB_exact_over] == 1,
+                       .reshard = cx->knobs.value[KNOB_reshard] == 1};
     if (!out->blocks && size == 1) return 0;
     code = shard_plan_read(cx, size == 1 ? NULL : plan, size,
                            cx->knobs.from[KNOB_plan] == KNOB_FROM_PROGRAM, out);

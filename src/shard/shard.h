@@ -27,6 +27,7 @@ typedef struct ShardPlan {
     Axes samples;              /* what a dim of samples lies over */
     Axes storage;              /* what state lies over; 0: it is whole on every rank */
     int blocks;                /* exact mode: S; 0: off */
+    bool reshard;              /* what was gathered for the forward pass is so again behind it */
     int64_t step;              /* tells steps apart: a hash of the whole graph and of the plan */
     bool all;                  /* exact mode: every float sum has blocks, not only those over
                                   samples and those that end as one number */

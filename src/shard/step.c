@@ -10,7 +10,8 @@ enum { STEP_BITS = 40 };
 /* What all ranks must have in common, as a number. */
 static int64_t step_number(const Graph *g, const ShardPlan *p, const char *const *place)
 {
-    uint64_t words[] = {ir_graph_hash(g), (uint64_t)p->blocks, p->all, p->samples, p->storage};
+    uint64_t words[] = {ir_graph_hash(g), (uint64_t)p->blocks, p->all,
+                        p->samples,       p->storage,          p->reshard};
     uint64_t h = base_hash(base_hash(0, words, sizeof words), p->mesh.size, sizeof p->mesh.size);
     for (int i = 0; i < g->inputs.n; i++)
         if (place[i]) h = base_hash(h + (uint64_t)i, place[i], strlen(place[i]));

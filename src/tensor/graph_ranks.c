@@ -22,6 +22,7 @@ static lua_Integer field(lua_State *L, int table, const char *name, lua_Integer 
 ShardPlan tensor_ranks_plan(lua_State *L, Host *h, int table, bool planned)
 {
     ShardPlan p = {.planned = planned, .blocks = (int)field(L, table, "exact", 0)};
+    p.reshard = field(L, table, "reshard", 0) == 1;
     lua_getfield(L, table, "all");
     p.all = lua_toboolean(L, -1);
     lua_getfield(L, table, "plan");

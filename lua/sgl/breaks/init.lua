@@ -7,6 +7,7 @@
 local api = require "sgl.api"
 local condition = require "sgl.breaks.condition"
 local core = require "sgl.core"
+local exports = require "sgl.breaks.exports"
 local guards = require "sgl.compile.guards"
 local path = require "sgl.breaks.path"
 
@@ -155,8 +156,10 @@ function breaks.rows()
 end
 
 local function row_of(code)
-  for _, row in ipairs(breaks.rows()) do
-    if row.code == code then return row end
+  for _, rows in ipairs { breaks.rows(), exports.rows() } do
+    for _, row in ipairs(rows) do
+      if row.code == code then return row end
+    end
   end
 end
 

@@ -72,15 +72,22 @@ local function read_categories(file, at, missing)
   return core.tensor(texts, "i32"), names
 end
 
+-- What to do about a cell that is no number: several numbers in it have another separator.
+local function hint_of(text)
+  if text:find("a number is missing", 1, true) then return "missing = 0 stands for such cells" end
+  local cell = text:match "not a number: '(.*)'$"
+  local other = cell and (cell:match "%d(;)" or cell:match "%d(\\t)" or cell:match "%d(|)")
+  if other then return ('separator = "%s" cuts such lines'):format(other) end
+  return cell and "categories = { … } takes columns of text as numbers; columns = { … } leaves "
+    .. "columns out" or nil
+end
+
 -- Columns as numbers of a dtype that core.csv_numbers reads; an error says what to do.
 local function read_numbers(file, columns, dtype, missing)
   local ok, x = pcall(core.csv_numbers, file.table, columns, dtype, missing)
   if ok then return x end
   local text = tostring(x.message)
-  local hint = text:find("a number is missing", 1, true) and "missing = 0 stands for such cells"
-    or text:find("not a number", 1, true) and "categories = { … } takes columns of text as "
-      .. "numbers; columns = { … } leaves columns out" or nil
-  raise(x.code, text, hint)
+  raise(x.code, text, hint_of(text))
 end
 
 -- The label column as classes, and their texts where it has text; raises at the first value that

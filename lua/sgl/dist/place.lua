@@ -101,10 +101,15 @@ return function(dist)
       .. "and of what the optimizer keeps: the plan `fsdp`, or the axis `fsdp` of the mesh. A step "
       .. "gathers what it needs. The script means what it means on one rank; --plan goes first.",
     args = { { "model", "module", "the model" } },
+    opts = { { "reshard_after_forward", "boolean", false,
+               "gathers again for the backward pass: more exchanges, less memory" } },
     returns = "the module",
     errors = "a mesh without an axis `fsdp`",
-  }, function(model)
+  }, function(model, o)
     want("dist.fsdp", "fsdp", "fsdp")
+    if root.config.from "reshard" == "default" or root.config.from "reshard" == "program" then
+      root.config.reshard = o.reshard_after_forward and 1 or 0
+    end
     return model
   end)
 end

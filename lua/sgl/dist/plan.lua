@@ -5,6 +5,7 @@
 --        largest buffers by line, and what would make it fit where it does not.
 -- Holds: memory and bytes are those of the rank's own graph, partitioned and planned as `sgl run`
 --        does it, of the rank with the largest parts; only times are estimates, of the device.
+local api = require "sgl.api"
 local core = require "sgl.core"
 
 local USAGE = "usage: sgl plan [-n RANKS] [--plan PLAN] [--device NAME] [--memory GIB] [--exact S] "
@@ -165,7 +166,7 @@ local function print_advice(graph, o, device, total)
   local ranks = o.ranks
   while ranks <= MOST_RANKS do
     local ok, costs = pcall(core.ranks_plan, graph, { plan = "fsdp", ranks = ranks,
-      exact = o.exact })
+      exact = o.exact, reshard = api.root.config.reshard })
     local _, _, all = memory_of(ok and costs or { inputs = {}, workspace = 0, outputs = 0 })
     if ok and all <= device.memory then
       print(("\nit fits with: -n %d --plan fsdp (%s a rank)"):format(ranks, bytes_text(all)))
@@ -180,7 +181,8 @@ end
 local function report(graph, o)
   local device = DEVICES[o.device] or measure()
   if o.memory then device.memory = o.memory * 2 ^ 30 end
-  local costs = core.ranks_plan(graph, { plan = o.plan, ranks = o.ranks, exact = o.exact })
+  local costs = core.ranks_plan(graph, { plan = o.plan, ranks = o.ranks, exact = o.exact,
+    reshard = api.root.config.reshard })
   o.ranks = costs.ranks
   print(("%s: a step on %d rank%s (%s)"):format(o.script, o.ranks, o.ranks == 1 and "" or "s",
     o.plan == "" and "ddp" or o.plan))

@@ -198,9 +198,9 @@ function export.write(path, what, o)
     return nil, ("export: %s was not kept: read back, %s"):format(path, tostring(wrong)),
       "SGL_EUNSUP"
   end
-  if outside then ok, why = os.rename(data_part, data) end
-  if ok then ok, why = os.rename(part, path) end
-  if not ok then return nil, why, "SGL_EFILE" end
+  if outside then ok, why, code = core.keep(data_part, data) end
+  if ok then ok, why, code = core.keep(part, path) end
+  if not ok then return nil, why, code end
   return true
 end
 

@@ -129,7 +129,7 @@ $(B)/sgl.so: $(HOST) $(CORE)
 	$(call run,LD,$(LINK) -shared -o $@ $(objects_in) $(LIBS))
 
 # Programs of specs, which look inside.
-SPEC_PROGRAMS := $(B)/spec/capi/settings $(B)/spec/capi/ops $(B)/spec/comm/units
+SPEC_PROGRAMS := $(B)/spec/capi/settings $(B)/spec/capi/ops $(B)/spec/capi/threads $(B)/spec/comm/units
 $(SPEC_PROGRAMS): $(B)/spec/%: spec/%.c $(HOST) $(CORE) $(B)/objects
 	@mkdir -p $(@D)
 	$(call run,LD,$(COMPILE) $(LDFLAGS) -o $@ $< $(objects_in) $(LUA_LIBRARY) $(LIBS))

@@ -15,7 +15,12 @@
  * Ownership: a context owns its programs. Arrays belong to the caller and are borrowed for the
  *         length of a call. Strings that are returned belong to the library.
  * Threads: a context and its programs are used by one thread at a time; two contexts may be used
- *         at the same time. sgl_interrupt may be called from anywhere, a signal handler included.
+ *         at the same time. Of these, several threads may call any at once, on one program or on
+ *         several of a context: sgl_run, sgl_state_read, sgl_state_write, sgl_save_state and
+ *         sgl_load_state. Each is done as a whole before the next begins, so state that is read is
+ *         that behind a step; all of it at one step is what sgl_save_state writes. The error of
+ *         such a call is told to the thread that made it. sgl_interrupt may be called from
+ *         anywhere, a signal handler included.
  */
 #ifndef SGL_H
 #define SGL_H

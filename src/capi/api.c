@@ -13,11 +13,17 @@
 SGL_STATUS(SAME_CODE)
 
 static _Thread_local Err open_error;
+/* What the last call of this thread that others may make too failed with; NULL: it did not. */
+static _Thread_local struct {
+    const Ctx *cx;
+    Err err;
+} own;
 
 static void free_api(void *slot)
 {
     Api *api = slot;
     while (api->programs) sgl_program_free(api->programs);
+    pthread_mutex_destroy(&api->lock);
     base_mem_free(api);
 }
 
@@ -33,8 +39,42 @@ int capi_api_enter(Ctx *cx)
 {
     if (!cx) return SGL_EARG;
     if (capi_api(cx)->telling) return SGL_ESTATE;
+    if (own.cx == cx) own.cx = NULL;
     base_err_clear(&cx->err);
     return SGL_OK;
+}
+
+int capi_api_lock(Ctx *cx)
+{
+    if (!cx) return SGL_EARG;
+    pthread_mutex_lock(&capi_api(cx)->lock);
+    int code = capi_api_enter(cx);
+    if (code < 0) pthread_mutex_unlock(&capi_api(cx)->lock);
+    return code;
+}
+
+int capi_api_unlock(Ctx *cx, int code)
+{
+    if (code < 0) {
+        own.cx = cx;
+        own.err = cx->err;
+    }
+    pthread_mutex_unlock(&capi_api(cx)->lock);
+    return code;
+}
+
+static Api *make_api(void)
+{
+    pthread_mutexattr_t again;
+    Api *api = base_mem_zero(1, sizeof *api);
+    if (!api || pthread_mutexattr_init(&again) != 0) {
+        base_mem_free(api);
+        return NULL;
+    }
+    pthread_mutexattr_settype(&again, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&api->lock, &again);
+    pthread_mutexattr_destroy(&again);
+    return api;
 }
 
 static int set(Ctx *cx, const char *setting, const char *value)
@@ -69,7 +109,7 @@ sgl_context *sgl_open(const char *settings)
         base_ctx_free(cx);
         return NULL;
     }
-    cx->slot[CTX_HOST] = base_mem_zero(1, sizeof(Api));
+    cx->slot[CTX_HOST] = make_api();
     cx->slot_free[CTX_HOST] = cx->slot[CTX_HOST] ? free_api : NULL;
     if (cx->slot[CTX_HOST]) return cx;
     base_err_set(&open_error, SGL_ENOMEM, "out of memory while opening a context");
@@ -79,7 +119,9 @@ sgl_context *sgl_open(const char *settings)
 
 void sgl_close(sgl_context *cx)
 {
-    if (cx && !capi_api(cx)->telling) base_ctx_free(cx);
+    if (!cx || capi_api(cx)->telling) return;
+    if (own.cx == cx) own.cx = NULL;
+    base_ctx_free(cx);
 }
 
 int sgl_set(sgl_context *cx, const char *setting, const char *value)
@@ -95,7 +137,11 @@ void sgl_interrupt(sgl_context *cx)
     if (cx) cx->interrupted = 1;
 }
 
-static const Err *error_of(const sgl_context *cx) { return cx ? &cx->err : &open_error; }
+static const Err *error_of(const sgl_context *cx)
+{
+    if (!cx) return &open_error;
+    return own.cx == cx ? &own.err : &cx->err;
+}
 
 const char *sgl_error(const sgl_context *cx) { return error_of(cx)->text; }
 const char *sgl_error_hint(const sgl_context *cx) { return error_of(cx)->hint; }

@@ -2,11 +2,13 @@
  */
 #ifndef SGL_CAPI_API_H
 #define SGL_CAPI_API_H
+#include <pthread.h>
 #include "exec/program.h"
 #include "sgl.h"
 
 /* Hangs on the slot of the host, whose place the C interface takes. */
 typedef struct Api {
+    pthread_mutex_t lock;        /* recursive: a callback's calls are refused, not waited for */
     sgl_program *programs;
     bool telling;                /* a callback is being called */
 } Api;
@@ -29,6 +31,10 @@ Err *capi_api_error(void);
 /* Begins a call: clears the error. SGL_EARG: no context; SGL_ESTATE: called from a callback, whose
  * caller's error stays. */
 int capi_api_enter(Ctx *cx);
+/* The same for calls that several threads may make at once: they go one after the other. What one
+ * fails with is told to its thread. */
+int capi_api_lock(Ctx *cx);
+int capi_api_unlock(Ctx *cx, int code);                  /* returns the code */
 
 Storage *capi_state(const sgl_program *p, int i);        /* of state i, which there is */
 

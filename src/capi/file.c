@@ -47,21 +47,25 @@ static int take_state(sgl_program *p, const FileSource *from, const FileArrays *
     return SGL_OK;
 }
 
-int sgl_load_state(sgl_program *p, const char *path)
+static int load_state(sgl_program *p, const char *path)
 {
-    int code = capi_api_enter(p ? p->cx : NULL);
-    if (code < 0) return code;
     if (!path) return base_fail(p->cx, SGL_EARG, "sgl_load_state: the path is NULL");
     FileArrays file = {0};
     FileSource from;
     Err *e = &p->cx->err;
     FileRules rules = {&p->cx->asked, p->cx->knobs.value[KNOB_unpack_limit]};
-    code = io_source_open(&from, path, rules, e);
+    int code = io_source_open(&from, path, rules, e);
     if (code == SGL_OK) code = io_source_describe(&from, io_format_of(path), &file, e);
     if (code == SGL_OK) code = take_state(p, &from, &file, path);
     io_format_free(&file);
     io_source_close(&from);
     return code;
+}
+
+int sgl_load_state(sgl_program *p, const char *path)
+{
+    int code = capi_api_lock(p ? p->cx : NULL);
+    return code < 0 ? code : capi_api_unlock(p->cx, load_state(p, path));
 }
 
 sgl_program *sgl_load(sgl_context *cx, const char *path, const char *state)
@@ -91,10 +95,10 @@ static int write_arrays(const FileArray *list, int n, FileWrite *to, Err *e)
     return code;
 }
 
-int sgl_save_state(sgl_program *p, const char *path)
+/* Under the lock: what is written is the state behind one step. */
+static int save_state(sgl_program *p, const char *path)
 {
-    int code = capi_api_enter(p ? p->cx : NULL), n = sgl_count(p, SGL_STATE);
-    if (code < 0) return code;
+    int code = SGL_OK, n = sgl_count(p, SGL_STATE);
     if (!path) return base_fail(p->cx, SGL_EARG, "sgl_save_state: the path is NULL");
     FileArray *list = base_mem_zero((size_t)n + 1, sizeof *list);
     FileWrite to;
@@ -113,4 +117,10 @@ int sgl_save_state(sgl_program *p, const char *path)
     if (code == SGL_OK) code = write_arrays(list, n, &to, &p->cx->err);
     base_mem_free(list);
     return code;
+}
+
+int sgl_save_state(sgl_program *p, const char *path)
+{
+    int code = capi_api_lock(p ? p->cx : NULL);
+    return code < 0 ? code : capi_api_unlock(p->cx, save_state(p, path));
 }

@@ -268,12 +268,11 @@ static int check_port(sgl_program *p, sgl_port port, const char *what, int n, co
     return code;
 }
 
-int sgl_run(sgl_program *p, int nin, const sgl_array *in, int nout, sgl_array *out)
+/* Under the lock: checks all, copies in, runs, copies out. */
+static int run(sgl_program *p, int nin, const sgl_array *in, int nout, sgl_array *out)
 {
-    int code = capi_api_enter(p ? p->cx : NULL);
-    if (code < 0) return code;
     p->cx->interrupted = 0; /* one that came before was meant for no run, or for one that ended */
-    code = check_port(p, SGL_INPUT, "input", nin, in);
+    int code = check_port(p, SGL_INPUT, "input", nin, in);
     if (code == SGL_OK) code = make_ready(p, in);
     if (code == SGL_OK) code = check_port(p, SGL_OUTPUT, "output", nout, out);
     if (code < 0) return code;
@@ -286,6 +285,12 @@ int sgl_run(sgl_program *p, int nin, const sgl_array *in, int nout, sgl_array *o
         dev_storage_unref(p->out[i]);
     }
     return code;
+}
+
+int sgl_run(sgl_program *p, int nin, const sgl_array *in, int nout, sgl_array *out)
+{
+    int code = capi_api_lock(p ? p->cx : NULL);
+    return code < 0 ? code : capi_api_unlock(p->cx, run(p, nin, in, nout, out));
 }
 
 Storage *capi_state(const sgl_program *p, int i) { return p->in[find_input(p, INPUT_STATE, i)]; }
@@ -301,20 +306,28 @@ static Storage *find_state(sgl_program *p, int i, const sgl_array *a)
     return capi_state(p, i);
 }
 
-int sgl_state_read(sgl_program *p, int i, sgl_array *to)
+static int state_read(sgl_program *p, int i, sgl_array *to)
 {
-    int code = capi_api_enter(p ? p->cx : NULL);
-    if (code < 0) return code;
     const Storage *s = find_state(p, i, to);
     if (!s) return p->cx->err.code;
     return dev_storage_read(s, to->data);
 }
 
-int sgl_state_write(sgl_program *p, int i, const sgl_array *from)
+int sgl_state_read(sgl_program *p, int i, sgl_array *to)
 {
-    int code = capi_api_enter(p ? p->cx : NULL);
-    if (code < 0) return code;
+    int code = capi_api_lock(p ? p->cx : NULL);
+    return code < 0 ? code : capi_api_unlock(p->cx, state_read(p, i, to));
+}
+
+static int state_write(sgl_program *p, int i, const sgl_array *from)
+{
     Storage *s = find_state(p, i, from);
     if (!s) return p->cx->err.code;
     return copy_in(s, from);
+}
+
+int sgl_state_write(sgl_program *p, int i, const sgl_array *from)
+{
+    int code = capi_api_lock(p ? p->cx : NULL);
+    return code < 0 ? code : capi_api_unlock(p->cx, state_write(p, i, from));
 }

@@ -134,9 +134,9 @@ static int wait_for(pid_t mpirun, int news, const LaunchOptions *o)
         if (passed > LAST) kill(-mpirun, SIGKILL);
     }
     if (e.passed_on) return SIGNAL_STATUS + e.passed_on;
-    if (e.failed && e.status) return e.status;
+    if (e.failed) return e.status ? e.status : EXIT_FAILURE;
     int own = WIFEXITED(status) ? WEXITSTATUS(status) : SIGNAL_STATUS + WTERMSIG(status);
-    return own ? own : e.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return own;
 }
 
 int cli_run_mpi(const LaunchOptions *o, char **argv)

@@ -45,6 +45,7 @@ local sgl = { Tensor = Tensor }
 ---@field event_history integer how many events sgl.events() looks back on
 ---@field cuda_driver string file of the CUDA driver; empty: libcuda.so.1
 ---@field nvrtc_library string file of NVRTC, which compiles CUDA kernels; empty: the newest libnvrtc.so that is found
+---@field nvtx_library string file of NVTX, by which a profiler sees each step's op and line; empty: none
 ---@field cuda_image "cubin"|"ptx" what the driver is given of a kernel: cubin, or ptx, which it compiles itself
 ---@field cuda_graphs integer CUDA graphs that a program keeps, one for each set of addresses; 0: every kernel is launched
 ---@field fail_alloc integer make the n-th allocation fail, for tests; 0: none

@@ -18,10 +18,11 @@ function M.run(script, env, flags)
     env or "", support.binary, flags or "", path))
 end
 
-function M.on_cpu(script)
+function M.on_cpu(script, env)
   local path = script
   if script:find "\n" then path = support.write(os.tmpname(), script) end
-  local out, status = support.run(("cd %s && %s %s"):format(support.root, support.binary, path))
+  local out, status = support.run(("cd %s && %s %s %s"):format(support.root, env or "",
+    support.binary, path))
   assert(status == 0, out)
   return out
 end

@@ -295,6 +295,7 @@ CALL(cuStreamWaitEvent, void *s, void *e, unsigned flags)
     Op o = op_of(OP_WAIT);
     (void)flags;
     o.event = e;
+    if (sim_fault("wait") || (sim_fault("join") && stream_of(s)->capture)) return 0;
     return sim_give(stream_of(s), o);
 }
 
@@ -350,6 +351,7 @@ CALL(cuLaunchKernel, void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx
     if (o.bytes > PARAM_MOST || !(o.params = calloc(1, o.bytes))) return CUDA_INVALID_VALUE;
     for (int i = 0; i < k->nparam; i++)
         memcpy(o.params + k->param_at[i], params[i], (size_t)k->param_bytes[i]);
+    if (sim_fault("stray")) o.params[2] ^= 0x40; /* 4 MiB off */
     sim_log("launch %s", k->name);
     return sim_give(stream_of(stream), o);
 }
@@ -358,7 +360,9 @@ CALL(cuLaunchKernel, void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx
 CALL(cuStreamBeginCapture_v2, void *s, int mode)
 {
     (void)mode;
-    return s ? sim_capture_begin(s) : CUDA_CAPTURE_UNSUPPORTED;
+    int code = s ? sim_capture_begin(s) : CUDA_CAPTURE_UNSUPPORTED;
+    if (sim_fault("spoil")) sim_forbid("a planted wait");
+    return code;
 }
 CALL(cuStreamEndCapture, void *s, void **graph)
 {

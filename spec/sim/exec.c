@@ -108,6 +108,7 @@ static bool control(Warp *w, const Inst *i, uint32_t group, uint32_t on, int32_t
         return false;
     case C_BARRIER:
         set_pc(w, group, pc + 1);
+        if (sim_fault("barrier")) return true;
         w->waiting |= on;
         return false;
     default: /* C_WARP */

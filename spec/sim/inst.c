@@ -30,7 +30,9 @@ const int TYPE_BYTES[TYPES] = {1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8, 1};
     static inline c_##T get_##T(uint64_t v) { return (c_##T)v; }                                   \
     static inline uint64_t put_##T(c_##T v) { return v; }
 NATURAL(u8)
-NATURAL(u16) NATURAL(u32) NATURAL(u64) NATURAL(pred) INTEGER(s8) INTEGER(s16) INTEGER(s32)
+NATURAL(u16)
+NATURAL(u32)
+NATURAL(u64) NATURAL(pred) INTEGER(s8) INTEGER(s16) INTEGER(s32)
     INTEGER(s64) static inline float get_f32(uint64_t v)
 {
     uint32_t b = (uint32_t)v;
@@ -77,8 +79,8 @@ static inline uint64_t put_f64(double x)
 #define FLOATS(name, ef, ed) OP3(name, f32, f32, ef) OP3(name, f64, f64, ed)
 #define INTS(name, e)                                                                              \
     OP3(name, u16, u16, e)                                                                         \
-    OP3(name, s16, s16, e) OP3(name, u32, u32, e) OP3(name, s32, s32, e) OP3(name, u64, u64, e)    \
-        OP3(name, s64, s64, e)
+    OP3(name, s16, s16, e)                                                                         \
+    OP3(name, u32, u32, e) OP3(name, s32, s32, e) OP3(name, u64, u64, e) OP3(name, s64, s64, e)
 /* Wrapping: in the unsigned type of the width. */
 #define WRAPS(name, e) OP3(name, u16, u16, e) OP3(name, u32, u32, e) OP3(name, u64, u64, e)
 #define BITS(name, e) WRAPS(name, e) OP3(name, pred, pred, (e)&1)
@@ -129,9 +131,9 @@ OP3(popc, u32, u32, __builtin_popcount(a))
 OP3(popc, u64, u32, __builtin_popcountll(a))
 OP3(clz, u32, u32, a ? __builtin_clz(a) : 32)
 OP3(clz, u64, u32, a ? __builtin_clzll(a) : 64)
-/* clang-format on */
+    /* clang-format on */
 
-static uint32_t reverse(uint32_t a)
+    static uint32_t reverse(uint32_t a)
 {
     uint32_t r = 0;
     for (int i = 0; i < 32; i++) r |= (a >> i & 1) << (31 - i);
@@ -148,9 +150,11 @@ OP3(brev, u32, u32, reverse(a))
               w->r[i->r[0]][l] = put_##T((c_##T)(b >= sizeof a * 8 ? (past) : (e)));)              \
     }
 SHIFT(shl, u16, 0, a << b)
-SHIFT(shl, u32, 0, a << b) SHIFT(shl, u64, 0, a << b) SHIFT(shr, u16, 0, a >> b)
-    SHIFT(shr, u32, 0, a >> b) SHIFT(shr, u64, 0, a >> b) SHIFT(shr, s16, a < 0 ? -1 : 0, a >> b)
-        SHIFT(shr, s32, a < 0 ? -1 : 0, a >> b) SHIFT(shr, s64, a < 0 ? -1 : 0, a >> b)
+SHIFT(shl, u32, 0, a << b)
+SHIFT(shl, u64, 0, a << b)
+SHIFT(shr, u16, 0, a >> b) SHIFT(shr, u32, 0, a >> b) SHIFT(shr, u64, 0, a >> b)
+    SHIFT(shr, s16, a < 0 ? -1 : 0, a >> b) SHIFT(shr, s32, a < 0 ? -1 : 0, a >> b)
+        SHIFT(shr, s64, a < 0 ? -1 : 0, a >> b)
 
 /* Double the width of the operands; and the upper half of the product. */
 #define WIDE(T, W)                                                                                 \
@@ -167,8 +171,8 @@ __extension__ typedef unsigned __int128 u128;
 OP3(hi, u64, u64, (u128)a *b >> 64)
 OP3(hi, s64, s64, (s128)a *b >> 64)
 
-    /* n bits from `at` on, of a register of so many. */
-    static uint64_t bits_from(uint32_t at, uint32_t n, uint32_t width)
+/* n bits from `at` on, of a register of so many. */
+static uint64_t bits_from(uint32_t at, uint32_t n, uint32_t width)
 {
     at &= 255, n &= 255;
     if (at >= width || n == 0) return 0;
@@ -192,7 +196,7 @@ OP3(hi, s64, s64, (s128)a *b >> 64)
 FIELDS(u32)
 FIELDS(u64)
 
-    static uint32_t permute(uint32_t a, uint32_t b, uint32_t s)
+static uint32_t permute(uint32_t a, uint32_t b, uint32_t s)
 {
     uint64_t v = a | (uint64_t)b << 32;
     uint32_t r = 0;
@@ -229,6 +233,24 @@ static void selp(Warp *w, const Inst *i, uint32_t mask)
     LANES(mask, w->r[i->r[0]][l] = w->r[i->r[3]][l] & 1 ? w->r[i->r[1]][l] : w->r[i->r[2]][l];)
 }
 
+/* Sums of words of long numbers: a + b, or half of a b, + c, with a carry in or out. */
+#define CARRIES(T, W)                                                                              \
+    static void carry_##T(Warp *w, const Inst *i, uint32_t mask)                                   \
+    {                                                                                              \
+        LANES(mask, const c_##T a = get_##T(w->r[i->r[1]][l]);                                     \
+              const c_##T b = get_##T(w->r[i->r[2]][l]); const W p = (W)a * b;                     \
+              const c_##T x = i->n < 4           ? a                                               \
+                              : i->mods & MOD_HI ? (c_##T)(p >> (sizeof a * 8))                    \
+                                                 : (c_##T)p;                                       \
+              const c_##T y = i->n < 4 ? b : get_##T(w->r[i->r[3]][l]);                            \
+              const W in = i->carry & CARRY_IN ? w->carry[l] : 0;                                  \
+              const W sum = i->carry & CARRY_LESS ? (W)x - y - in : (W)x + y + in;                 \
+              if (i->carry & CARRY_OUT) w->carry[l] = sum >> (sizeof a * 8) & 1;                   \
+              w->r[i->r[0]][l] = (c_##T)sum;)                                                      \
+    }
+CARRIES(u32, uint64_t)
+CARRIES(u64, u128)
+
 /* ---- comparisons */
 
 #define SETP(name, T, expr)                                                                        \
@@ -246,13 +268,14 @@ static void selp(Warp *w, const Inst *i, uint32_t mask)
     SETP(name, s16, e) SETP(name, u32, e) SETP(name, s32, e) SETP(name, u64, e) SETP(name, s64, e)
 #define SETP_FLOATS(name, e) SETP(name, f32, e) SETP(name, f64, e)
 SETP_INTS(eq, a == b)
-SETP_INTS(ne, a != b) SETP_INTS(lt, a < b) SETP_INTS(le, a <= b) SETP_INTS(gt, a > b)
-    SETP_INTS(ge, a >= b) SETP_FLOATS(eq, a == b) SETP_FLOATS(ne, a<b || a> b)
-        SETP_FLOATS(lt, a < b) SETP_FLOATS(le, a <= b) SETP_FLOATS(gt, a > b)
-            SETP_FLOATS(ge, a >= b) SETP_FLOATS(equ, !(a < b || a > b)) SETP_FLOATS(neu, !(a == b))
-                SETP_FLOATS(ltu, !(a >= b)) SETP_FLOATS(leu, !(a > b)) SETP_FLOATS(gtu, !(a <= b))
-                    SETP_FLOATS(geu, !(a < b)) SETP_FLOATS(num, a == a && b == b)
-                        SETP_FLOATS(nan, a != a || b != b)
+SETP_INTS(ne, a != b)
+SETP_INTS(lt, a < b)
+SETP_INTS(le, a <= b) SETP_INTS(gt, a > b) SETP_INTS(ge, a >= b) SETP_FLOATS(eq, a == b)
+    SETP_FLOATS(ne, a<b || a> b) SETP_FLOATS(lt, a < b) SETP_FLOATS(le, a <= b)
+        SETP_FLOATS(gt, a > b) SETP_FLOATS(ge, a >= b) SETP_FLOATS(equ, !(a < b || a > b))
+            SETP_FLOATS(neu, !(a == b)) SETP_FLOATS(ltu, !(a >= b)) SETP_FLOATS(leu, !(a > b))
+                SETP_FLOATS(gtu, !(a <= b)) SETP_FLOATS(geu, !(a < b))
+                    SETP_FLOATS(num, a == a && b == b) SETP_FLOATS(nan, a != a || b != b)
 
     /* ---- conversions */
 
@@ -545,6 +568,7 @@ static const Row ROWS[] = {
     {"mul.wide", {[T_u16] = wide_u16, [T_s16] = wide_s16, [T_u32] = wide_u32, [T_s32] = wide_s32}},
     {"mad.wide", {[T_u16] = wide_u16, [T_s16] = wide_s16, [T_u32] = wide_u32, [T_s32] = wide_s32}},
     {"mul.hi", {[T_u32] = hi_u32, [T_s32] = hi_s32, [T_u64] = hi_u64, [T_s64] = hi_s64}},
+    {"carry", {[T_u32] = carry_u32, [T_s32] = carry_u32, [T_u64] = carry_u64, [T_s64] = carry_u64}},
     {"fma", {FLOATS_OF(fma)}},
     {"mad", {FLOATS_OF(fma)}},
     {"div", {INTS_OF(div), FLOATS_OF(div)}},

@@ -47,6 +47,12 @@ int64_t sim_setting(const char *name, int64_t otherwise)
     return text && *text ? strtoll(text, NULL, 0) : otherwise;
 }
 
+bool sim_fault(const char *name)
+{
+    const char *planted = getenv("SIM_FAULT");
+    return planted && strcmp(planted, name) == 0;
+}
+
 static uint32_t rng;
 bool sim_seeded(void) { return rng != 0; }
 uint32_t sim_random(uint32_t n)

@@ -1,46 +1,15 @@
-/* parse.c: PTX text, as NVRTC writes it, to instructions.
+/* parse.c: PTX text, as NVRTC writes it: words, declarations, kernels and what they call.
  *
  * Holds: every operand is a register; numbers and what belongs to a thread (%tid.x) are registers
  *        that are set when a warp starts. What is not known is an error that names it and its line.
  */
-#include "sim.h"
+#include "parse.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_NAMES = 2048, MOST_LABELS = 4096, MOST_PARTS = 16 };
-
-typedef struct Name {
-    char text[96];
-    int first, count;
-} Name; /* registers %r0 … */
-typedef struct Place {
-    char text[96];
-    uint64_t at;
-    int kernel;
-} Place; /* a variable's address */
-typedef struct Label {
-    char text[96];
-    int inst;
-} Label;
-
-typedef struct Parse {
-    const char *at;
-    int line;
-    bool failed;
-    Module *m;
-    Kernel *k; /* NULL: outside kernels */
-    Name name[MOST_NAMES];
-    int nname;
-    Place place[512];
-    int nplace;
-    Label label[MOST_LABELS], wanted[MOST_LABELS];
-    int nlabel, nwanted;
-    char params[64][96];
-} Parse;
-
-static void fail(Parse *p, const char *what, const char *text)
+void sim_parse_fail(Parse *p, const char *what, const char *text)
 {
     if (p->failed) return;
     p->failed = true;
@@ -75,7 +44,7 @@ static void take_until(Parse *p, const char *ends, char *to, size_t size)
     to[n] = 0;
 }
 
-static char *trimmed(char *s)
+char *sim_parse_trimmed(char *s)
 {
     while (isspace((unsigned char)*s)) s++;
     size_t n = strlen(s);
@@ -84,7 +53,7 @@ static char *trimmed(char *s)
 }
 
 /* Cuts at commas outside brackets. */
-static int cut(char *s, char sep, char **part, int most)
+int sim_parse_cut(char *s, char sep, char **part, int most)
 {
     int n = 0, depth = 0;
     char *from = s;
@@ -93,7 +62,7 @@ static int cut(char *s, char sep, char **part, int most)
         if (*s && (*s != sep || depth > 0)) continue;
         bool last = !*s;
         *s = 0;
-        from = trimmed(from);
+        from = sim_parse_trimmed(from);
         if (*from && n < most) part[n++] = from;
         if (last) return n;
         from = s + 1;
@@ -112,7 +81,7 @@ static const struct {
     {"f64", T_f64}, {"pred", T_pred}, {"f16x2", T_u32}, {"bf16x2", T_u32},
 };
 
-static int type_of(const char *text)
+int sim_parse_type(const char *text)
 {
     for (size_t i = 0; i < sizeof TYPE_NAMES / sizeof *TYPE_NAMES; i++)
         if (strcmp(TYPE_NAMES[i].text, text) == 0) return TYPE_NAMES[i].type;
@@ -121,10 +90,10 @@ static int type_of(const char *text)
 
 /* ---- registers */
 
-static int new_registers(Parse *p, const char *text, int count)
+int sim_parse_registers(Parse *p, const char *text, int count)
 {
     if (p->nname == MOST_NAMES || p->k->nreg + count > INT16_MAX) {
-        fail(p, "too many registers with", text);
+        sim_parse_fail(p, "too many registers with", text);
         return 0;
     }
     Name *n = &p->name[p->nname++];
@@ -135,7 +104,7 @@ static int new_registers(Parse *p, const char *text, int count)
     return n->first;
 }
 
-static int find_register(const Parse *p, const char *text)
+int sim_parse_find(const Parse *p, const char *text)
 {
     size_t n = strlen(text), digits = n;
     while (digits && isdigit((unsigned char)text[digits - 1])) digits--;
@@ -169,14 +138,14 @@ static const char *const SPECIAL_NAMES[SPECIALS] = {
     "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z", "%laneid", "%warpid",
 };
 
-static const Place *find_place(const Parse *p, const char *text)
+const Place *sim_parse_place(const Parse *p, const char *text)
 {
     for (int i = p->nplace; i-- > 0;)
         if (strcmp(p->place[i].text, text) == 0) return &p->place[i];
     return NULL;
 }
 
-static bool number(const char *s, uint64_t *out)
+bool sim_parse_number(const char *s, uint64_t *out)
 {
     char *end;
     if (s[0] == '0' && (s[1] == 'f' || s[1] == 'F' || s[1] == 'd' || s[1] == 'D'))
@@ -188,239 +157,22 @@ static bool number(const char *s, uint64_t *out)
 }
 
 /* The register of an operand, whatever it is. */
-static int operand(Parse *p, const char *text)
+int sim_parse_operand(Parse *p, const char *text)
 {
     uint64_t value;
-    int r = find_register(p, text);
+    int r = sim_parse_find(p, text);
     if (r >= 0) return r;
     for (int i = 0; i < SPECIALS; i++)
         if (strcmp(SPECIAL_NAMES[i], text) == 0) return fixed(p, i, 0);
-    if (number(text, &value)) return fixed(p, -1, value);
+    if (sim_parse_number(text, &value)) return fixed(p, -1, value);
     for (int i = 0; i < p->k->nparam; i++)
         if (strcmp(p->params[i], text) == 0) return fixed(p, -1, (uint64_t)p->k->param_at[i]);
     if (strcmp(text, "WARP_SZ") == 0) return fixed(p, -1, WARP);
-    const Place *v = find_place(p, text);
+    const Place *v = sim_parse_place(p, text);
     if (v) return fixed(p, -1, v->at);
-    if (strcmp(text, "_") == 0) return new_registers(p, "_", 1);
-    fail(p, "operand", text);
+    if (strcmp(text, "_") == 0) return sim_parse_registers(p, "_", 1);
+    sim_parse_fail(p, "operand", text);
     return 0;
-}
-
-/* ---- instructions */
-
-static Inst *add(Parse *p, Inst i)
-{
-    Kernel *k = p->k;
-    if (k->ninst == k->ninst_cap) {
-        k->ninst_cap = k->ninst_cap * 2 + 64;
-        k->inst = realloc(k->inst, (size_t)k->ninst_cap * sizeof *k->inst);
-        if (!k->inst) abort();
-    }
-    k->inst[k->ninst] = i;
-    return &k->inst[k->ninst++];
-}
-
-static void push(Parse *p, Inst *i, int reg)
-{
-    if (i->n == INST_OPERANDS) fail(p, "too many operands", "");
-    else i->r[i->n++] = (int16_t)reg;
-}
-
-/* "{a, b}" or "a" */
-static void push_all(Parse *p, Inst *i, char *text)
-{
-    char *part[MOST_PARTS];
-    if (*text != '{') {
-        push(p, i, operand(p, text));
-        return;
-    }
-    text[strlen(text) - 1] = 0;
-    int n = cut(text + 1, ',', part, MOST_PARTS);
-    for (int k = 0; k < n; k++) push(p, i, operand(p, part[k]));
-}
-
-/* "[name+8]": the register of the base, or -1, and the offset. */
-static int address(Parse *p, Inst *i, char *text)
-{
-    char *end = strchr(text, ']'), *plus;
-    uint64_t value = 0;
-    if (*text != '[' || !end) {
-        fail(p, "address", text);
-        return -1;
-    }
-    *end = 0;
-    text = trimmed(text + 1);
-    if ((plus = strchr(text, '+'))) {
-        *plus = 0;
-        i->offset = strtoll(plus + 1, NULL, 0);
-        text = trimmed(text);
-    }
-    for (int k = 0; p->k && k < p->k->nparam; k++)
-        if (strcmp(p->params[k], text) == 0) {
-            i->offset += p->k->param_at[k];
-            return -1;
-        }
-    const Place *v = find_place(p, text);
-    if (v || number(text, &value)) {
-        i->offset += (int64_t)(v ? v->at : value);
-        return -1;
-    }
-    return operand(p, text);
-}
-
-static const struct {
-    const char *text;
-    uint32_t mod;
-} MODS[] = {
-    {"to", MOD_TO},   {"hi", MOD_HI},     {"wide", MOD_WIDE},     {"sat", MOD_SAT},
-    {"rni", MOD_RNI}, {"rmi", MOD_RMI},   {"rpi", MOD_RPI},       {"rzi", MOD_RZI},
-    {"up", MOD_UP},   {"down", MOD_DOWN}, {"bfly", MOD_BFLY},     {"idx", MOD_IDX},
-    {"and", MOD_AND}, {"or", MOD_OR},     {"xor", MOD_XOR},       {"trans", MOD_TRANS},
-    {"any", MOD_ANY}, {"all", MOD_ALL},   {"ballot", MOD_BALLOT}, {"add", MOD_ADD},
-    {"min", MOD_MIN}, {"max", MOD_MAX},   {"exch", MOD_EXCH},     {"cas", MOD_CAS},
-    {"l", MOD_LEFT},  {"r", MOD_RIGHT},
-};
-static const struct {
-    const char *text;
-    Space space;
-} SPACES[] = {
-    {"global", SPACE_GLOBAL}, {"shared", SPACE_SHARED}, {"local", SPACE_LOCAL},
-    {"param", SPACE_PARAM},   {"const", SPACE_GLOBAL},
-};
-
-/* What an instruction's name says. Types are the last words: to, then from. */
-typedef struct Word {
-    char *part[MOST_PARTS];
-    int n;
-} Word;
-
-static bool says(const Word *w, const char *what)
-{
-    for (int i = 1; i < w->n; i++)
-        if (strcmp(w->part[i], what) == 0) return true;
-    return false;
-}
-
-static void read_name(const Word *w, Inst *i)
-{
-    int types[2] = {-1, -1}, n = 0;
-    for (int k = 1; k < w->n; k++) {
-        int t = type_of(w->part[k]);
-        if (t >= 0 && n < 2) types[n++] = t;
-        for (size_t m = 0; m < sizeof MODS / sizeof *MODS; m++)
-            if (strcmp(MODS[m].text, w->part[k]) == 0) i->mods |= MODS[m].mod;
-        for (size_t m = 0; m < sizeof SPACES / sizeof *SPACES; m++)
-            if (strcmp(SPACES[m].text, w->part[k]) == 0) i->space = (uint8_t)SPACES[m].space;
-        if (strcmp(w->part[k], "v2") == 0) i->width = 2;
-        if (strcmp(w->part[k], "v4") == 0) i->width = 4;
-    }
-    i->type = (uint8_t)(n ? types[0] : T_u32);
-    i->from = (uint8_t)(n > 1 ? types[1] : i->type);
-}
-
-static void want_label(Parse *p, const char *text)
-{
-    if (p->nwanted == MOST_LABELS) {
-        fail(p, "too many branches at", text);
-        return;
-    }
-    Label *l = &p->wanted[p->nwanted++];
-    snprintf(l->text, sizeof l->text, "%s", text);
-    l->inst = p->k->ninst;
-}
-
-static void find(Parse *p, Inst *i, const char *name, const char *shown)
-{
-    i->fn = sim_inst_find(name, (Type)i->type, (Type)i->from, i->mods);
-    if (!i->fn) fail(p, "an instruction that is not simulated:", shown);
-}
-
-/* Instructions whose operands are no plain list. True: it was one. */
-static bool read_special(Parse *p, const Word *w, Inst *i, char **a, int n, const char *shown)
-{
-    const char *name = w->part[0];
-    if (strcmp(name, "bra") == 0) {
-        i->control = C_BRANCH;
-        want_label(p, a[0]);
-    } else if (strcmp(name, "ret") == 0 || strcmp(name, "exit") == 0) {
-        i->control = C_RETURN;
-    } else if ((strcmp(name, "bar") == 0 || strcmp(name, "barrier") == 0) && !says(w, "warp")) {
-        i->control = C_BARRIER;
-    } else if (strcmp(name, "bar") == 0) {
-        i->control = C_WARP;
-        push(p, i, operand(p, a[0]));
-        find(p, i, "bar.warp", shown);
-    } else if (strcmp(name, "ld") == 0 || strcmp(name, "st") == 0) {
-        bool store = *name == 's';
-        push_all(p, i, a[store]);
-        push(p, i, address(p, i, a[!store]));
-        find(p, i, name, shown);
-    } else if (strcmp(name, "atom") == 0 || strcmp(name, "red") == 0) {
-        bool red = *name == 'r';
-        push(p, i, red ? -1 : operand(p, a[0]));
-        push(p, i, address(p, i, a[!red]));
-        for (int k = 2 - red; k < n; k++) push(p, i, operand(p, a[k]));
-        find(p, i, name, shown);
-    } else if (strcmp(name, "shfl") == 0) {
-        char *also = strchr(a[0], '|');
-        if (also) *also = 0;
-        i->control = C_WARP;
-        push(p, i, operand(p, trimmed(a[0])));
-        push(p, i, also ? operand(p, trimmed(also + 1)) : -1);
-        for (int k = 1; k < n; k++) push(p, i, operand(p, a[k]));
-        find(p, i, name, shown);
-    } else if (strcmp(name, "mov") == 0 && (*a[0] == '{' || *a[1] == '{')) {
-        bool from = *a[0] == '{';
-        push(p, i, operand(p, a[from]));
-        push_all(p, i, a[!from]);
-        find(p, i, from ? "unpack" : "pack", shown);
-    } else {
-        return false;
-    }
-    return true;
-}
-
-/* The name under which inst.c knows it. */
-static void plain_name(const Word *w, const Inst *i, int n, char name[32])
-{
-    const char *base = w->part[0];
-    bool product = strcmp(base, "mul") == 0 || strcmp(base, "mad") == 0;
-    if (product && says(w, "wide")) snprintf(name, 32, "%s.wide", base);
-    else if (product && says(w, "hi")) snprintf(name, 32, "%s.hi", base);
-    else if (product && says(w, "lo")) snprintf(name, 32, "%s.lo", base);
-    else if (strcmp(base, "setp") == 0) snprintf(name, 32, "setp.%s", w->part[1]);
-    else if (strcmp(base, "cvt") == 0 && n == 3) snprintf(name, 32, "cvt.pair");
-    else snprintf(name, 32, "%s", base);
-    (void)i;
-}
-
-static void read_inst(Parse *p, char *text)
-{
-    char shown[160], name[32], *operands, *a[MOST_PARTS];
-    Inst i = {.guard = -1, .width = 1, .line = p->line};
-    text = trimmed(text);
-    snprintf(shown, sizeof shown, "%s", text);
-    if (*text == '@') {
-        char *end = text + strcspn(text, " \t\n");
-        *end = 0;
-        i.unless = text[1] == '!';
-        i.guard = (int16_t)operand(p, text + 1 + i.unless);
-        text = trimmed(end + 1);
-    }
-    operands = text + strcspn(text, " \t\n");
-    if (*operands) *operands++ = 0;
-    Word w = {.n = 0};
-    w.n = cut(text, '.', w.part, MOST_PARTS);
-    int n = cut(operands, ',', a, MOST_PARTS);
-    read_name(&w, &i);
-    if (!read_special(p, &w, &i, a, n, shown)) {
-        if (strcmp(w.part[0], "vote") == 0) i.control = C_WARP;
-        if (strcmp(w.part[0], "cvt") == 0 && says(&w, "bf16x2")) i.mods |= MOD_BF16;
-        for (int k = 0; k < n; k++) push_all(p, &i, a[k]);
-        plain_name(&w, &i, n, name);
-        find(p, &i, name, shown);
-    }
-    if (!p->failed) add(p, i);
 }
 
 /* ---- declarations */
@@ -431,11 +183,11 @@ static void read_registers(Parse *p, char *text)
     char *part[MOST_PARTS], *at = strchr(text + 4, '.');
     if (!at) return;
     at += strcspn(at, " \t");
-    int n = cut(at, ',', part, MOST_PARTS);
+    int n = sim_parse_cut(at, ',', part, MOST_PARTS);
     for (int i = 0; i < n; i++) {
         char *count = strchr(part[i], '<');
         if (count) *count = 0;
-        new_registers(p, part[i], count ? atoi(count + 1) : 1);
+        sim_parse_registers(p, part[i], count ? atoi(count + 1) : 1);
     }
 }
 
@@ -446,7 +198,7 @@ static size_t read_variable(Parse *p, char *text, char name[96], size_t *align)
     size_t count = open ? (size_t)strtoull(open + 1, NULL, 0) : 1;
     if (open) *open = 0;
     *align = a ? (size_t)atoi(a + 6) : 1;
-    text = trimmed(text);
+    text = sim_parse_trimmed(text);
     char *from = text + strlen(text);
     while (from > text && !isspace((unsigned char)from[-1])) from--;
     snprintf(name, 96, "%s", from);
@@ -455,14 +207,14 @@ static size_t read_variable(Parse *p, char *text, char name[96], size_t *align)
     int t = -1;
     char word[16];
     snprintf(word, sizeof word, "%.*s", (int)strcspn(type, " \t"), type);
-    if ((t = type_of(word)) < 0) fail(p, "type of a variable", word);
+    if ((t = sim_parse_type(word)) < 0) sim_parse_fail(p, "type of a variable", word);
     return t < 0 ? 0 : count * (size_t)TYPE_BYTES[t];
 }
 
 static void add_place(Parse *p, const char *name, uint64_t at)
 {
     if (p->nplace == 512) {
-        fail(p, "too many variables at", name);
+        sim_parse_fail(p, "too many variables at", name);
         return;
     }
     Place *v = &p->place[p->nplace++];
@@ -479,12 +231,12 @@ static void fill(uint64_t at, size_t bytes, char *values)
     if (!to) return;
     memset(to, 0, bytes);
     if (!values) return;
-    int n = cut(values, ',', part, 4096);
+    int n = sim_parse_cut(values, ',', part, 4096);
     size_t each = n ? bytes / (size_t)n : 1;
     while (each & (each - 1)) each &= each - 1;
     for (int i = 0; i < n && each <= 8; i++) {
         uint64_t v = 0;
-        number(part[i], &v);
+        sim_parse_number(part[i], &v);
         memcpy(to + (size_t)i * each, &v, each);
     }
 }
@@ -515,7 +267,7 @@ static void read_declaration(Parse *p, char *text)
         add_place(p, name, p->k->local);
         p->k->local = aligned(p->k->local + bytes, 16);
     } else if (shared) {
-        fail(p, "shared memory outside a kernel:", name);
+        sim_parse_fail(p, "shared memory outside a kernel:", name);
     } else {
         uint64_t at = sim_alloc(bytes);
         fill(at, bytes, values);
@@ -534,9 +286,9 @@ static void read_params(Parse *p)
         size_t length = strcspn(p->at, ",)");
         more = p->at[length] == ',';
         take_until(p, ",)", text, sizeof text);
-        if (!*trimmed(text)) break;
+        if (!*sim_parse_trimmed(text)) break;
         size_t bytes = read_variable(p, text, name, &align);
-        if (p->k->nparam == 64) fail(p, "too many parameters of", p->k->name);
+        if (p->k->nparam == 64) sim_parse_fail(p, "too many parameters of", p->k->name);
         if (p->failed) return;
         if (align < 2) align = bytes < 8 ? bytes : 8;
         at = (int)aligned((size_t)at, align);
@@ -558,7 +310,7 @@ static void read_entry(Parse *p)
     p->nname = p->nlabel = p->nwanted = 0;
     while (p->nplace && p->place[p->nplace - 1].kernel) p->nplace--;
     take_until(p, "(", text, sizeof text);
-    snprintf(p->k->name, sizeof p->k->name, "%s", trimmed(text));
+    snprintf(p->k->name, sizeof p->k->name, "%s", sim_parse_trimmed(text));
     read_params(p);
     take_until(p, "{", text, sizeof text);
     const char *most = strstr(text, ".maxntid");
@@ -571,59 +323,210 @@ static void end_entry(Parse *p)
         int to = -1;
         for (int k = 0; k < p->nlabel; k++)
             if (strcmp(p->label[k].text, p->wanted[i].text) == 0) to = p->label[k].inst;
-        if (to < 0) fail(p, "label", p->wanted[i].text);
+        if (to < 0) sim_parse_fail(p, "label", p->wanted[i].text);
         else p->k->inst[p->wanted[i].inst].offset = to;
     }
-    add(p, (Inst){.control = C_RETURN, .guard = -1});
+    sim_parse_add(p, (Inst){.control = C_RETURN, .guard = -1});
     p->k = NULL;
 }
 
-/* One statement inside a kernel: a label, a declaration or an instruction. */
-static void read_statement(Parse *p, char *text, size_t size)
+static void add_label(Parse *p, const char *text)
 {
-    size_t n = strcspn(p->at, ";:{}\n");
-    if (p->at[n] == ':' && p->at[n + 1] != ':' && n < 96) {
-        take_until(p, ":", text, size);
-        Label *l = &p->label[p->nlabel];
-        if (p->nlabel == MOST_LABELS) fail(p, "too many labels at", text);
-        else
-            p->nlabel++, snprintf(l->text, sizeof l->text, "%s", trimmed(text)),
-                l->inst = p->k->ninst;
+    Label *l = &p->label[p->nlabel];
+    if (p->nlabel == MOST_LABELS) {
+        sim_parse_fail(p, "too many labels at", text);
         return;
     }
-    take_until(p, ";", text, size);
-    if (strncmp(text, ".reg", 4) == 0) read_registers(p, text);
-    else if (strncmp(text, ".shared", 7) == 0 || strncmp(text, ".local", 6) == 0)
-        read_declaration(p, text);
-    else if (*text != '.') read_inst(p, text);
+    p->nlabel++;
+    snprintf(l->text, sizeof l->text, "%d:%.80s", p->inlined, text);
+    l->inst = p->k->ninst;
 }
 
-static void read_all(Parse *p, char *text, size_t size)
+/* ---- functions that are called: their text is read where the call stands */
+
+static void read_body(Parse *p);
+
+/* ".param .b64 name" as a register for each 8 bytes: what a call hands over. */
+static void hand_over(Parse *p, const char *name, size_t bytes)
 {
-    int depth = 0;
+    char slot[120];
+    for (size_t at = 0; at < bytes; at += 8) {
+        snprintf(slot, sizeof slot, "%s+%zu", name, at);
+        sim_parse_registers(p, slot, 1);
+    }
+}
+
+static void read_hand_over(Parse *p, char *text)
+{
+    char name[96];
+    size_t align, bytes = read_variable(p, text, name, &align);
+    hand_over(p, name, bytes);
+}
+
+static void add_mov(Parse *p, int to, int from)
+{
+    Inst i = {.guard = -1, .width = 1, .type = T_u64, .from = T_u64, .n = 2, .line = p->line};
+    i.r[0] = (int16_t)to;
+    i.r[1] = (int16_t)from;
+    i.fn = sim_inst_find("mov", T_u64, T_u64, 0);
+    sim_parse_add(p, i);
+}
+
+/* All that is called `from` goes to what is called `to`. */
+static void add_movs(Parse *p, const char *to, const char *from)
+{
+    char slot[120];
+    for (int at = 0;; at += 8) {
+        snprintf(slot, sizeof slot, "%s+%d", to, at);
+        int d = sim_parse_find(p, slot);
+        snprintf(slot, sizeof slot, "%s+%d", from, at);
+        int x = sim_parse_find(p, slot);
+        if (d < 0 || x < 0) return;
+        add_mov(p, d, x);
+    }
+}
+
+/* "(.param .b64 func_retval0) name (.param .b64 a, …)", then its body, which is passed over, or
+ * nothing, where it only says that there is one. */
+static void read_function(Parse *p)
+{
+    Function f = {.n = 0};
+    size_t align;
+    char *text = p->text;
+    skip_space(p);
+    if (*p->at == '(') {
+        p->at++;
+        take_until(p, ")", text, STATEMENT);
+        f.result_bytes = read_variable(p, text, f.result, &align);
+    }
+    take_until(p, "(", text, STATEMENT);
+    snprintf(f.name, sizeof f.name, "%s", sim_parse_trimmed(text));
+    take_until(p, ")", text, STATEMENT);
+    char *part[8];
+    f.n = sim_parse_cut(text, ',', part, 8);
+    for (int i = 0; i < f.n; i++) read_variable(p, part[i], f.param[i], &align);
+    take_until(p, ";{", text, STATEMENT);
+    if (p->at[-1] == ';') return;
+    f.at = p->at;
+    f.line = p->line;
+    bool known = false;
+    for (int i = 0; i < p->nfunction; i++) known |= strcmp(p->function[i].name, f.name) == 0;
+    if (known) f.at = NULL;
+    else if (p->nfunction == 64) sim_parse_fail(p, "too many functions at", f.name);
+    else p->function[p->nfunction++] = f;
+    for (int depth = 1; depth && *p->at; p->at++) {
+        depth += (*p->at == '{') - (*p->at == '}');
+        p->line += *p->at == '\n';
+    }
+}
+
+/* "(retval0), name, (param0, param1)": arguments to its parameters, its body, the result back. */
+static void read_call(Parse *p, char *text)
+{
+    char *part[MOST_PARTS], *names[8], *bracket;
+    const Function *f = NULL;
+    for (char *c = text; *c; c++) *c = (char)(*c == '(' ? '{' : *c == ')' ? '}' : *c);
+    int n = sim_parse_cut(text, ',', part, MOST_PARTS), at = n > 0 && *part[0] == '{';
+    for (int i = 0; i < p->nfunction; i++)
+        if (n > at && strcmp(p->function[i].name, part[at]) == 0) f = &p->function[i];
+    if (!f) {
+        sim_parse_fail(p, "a call of", n > at ? part[at] : text);
+        return;
+    }
+    char *result = at ? sim_parse_trimmed(part[0] + 1) : NULL;
+    if (result) result[strcspn(result, " }")] = 0;
+    int count = 0;
+    if (n > at + 1 && (bracket = strchr(part[at + 1], '}'))) {
+        *bracket = 0;
+        count = sim_parse_cut(part[at + 1] + 1, ',', names, 8);
+    }
+    const char *back = p->at;
+    int line = p->line, outer = p->inlined, known = p->nname;
+    for (int i = 0; i < count && i < f->n; i++) {
+        hand_over(p, f->param[i], 8);
+        add_movs(p, f->param[i], names[i]);
+    }
+    hand_over(p, f->result, f->result_bytes);
+    p->inlined = ++p->calls;
+    p->at = f->at;
+    p->line = f->line;
+    read_body(p);
+    add_label(p, "end");
+    p->inlined = outer;
+    p->at = back;
+    p->line = line;
+    if (result) add_movs(p, result, f->result);
+    p->nname = known;
+}
+
+/* One statement inside a kernel: a label, a declaration or an instruction. */
+static void read_statement(Parse *p)
+{
+    char *text = p->text;
+    size_t n = strcspn(p->at, ";:{}\n");
+    if (p->at[n] == ':' && p->at[n + 1] != ':' && n < 96) {
+        take_until(p, ":", text, STATEMENT);
+        add_label(p, sim_parse_trimmed(text));
+        return;
+    }
+    take_until(p, ";", text, STATEMENT);
+    if (strncmp(text, ".reg", 4) == 0) read_registers(p, text);
+    else if (strncmp(text, ".param", 6) == 0) read_hand_over(p, text);
+    else if (strncmp(text, ".shared", 7) == 0 || strncmp(text, ".local", 6) == 0)
+        read_declaration(p, text);
+    else if (strncmp(text, "call", 4) == 0) {
+        char copy[1024];
+        snprintf(copy, sizeof copy, "%s", text + strcspn(text, " \t\n"));
+        read_call(p, copy);
+    } else if (*text != '.') sim_parse_inst(p, text);
+}
+
+/* Up to the bracket that closes a kernel or function. */
+static void read_body(Parse *p)
+{
+    for (int depth = 1; depth && !p->failed;) {
+        skip_space(p);
+        if (*p->at == '{') depth++, p->at++;
+        else if (*p->at == '}') depth--, p->at++;
+        else if (!*p->at) sim_parse_fail(p, "the end of", "the text");
+        else read_statement(p);
+    }
+}
+
+/* Functions stand behind the kernels that call them: they are read first, then the rest. */
+static void read_all(Parse *p, bool functions)
+{
     while (skip_space(p), *p->at && !p->failed) {
-        if (p->k && *p->at == '{') depth++, p->at++;
-        else if (p->k && *p->at == '}') {
-            p->at++;
-            if (depth-- == 0) end_entry(p), depth = 0;
-        } else if (p->k) read_statement(p, text, size);
-        else if (strncmp(p->at, ".version", 8) == 0 || strncmp(p->at, ".target", 7) == 0 ||
-                 strncmp(p->at, ".address_size", 13) == 0)
+        if (strncmp(p->at, ".version", 8) == 0 || strncmp(p->at, ".target", 7) == 0 ||
+            strncmp(p->at, ".address_size", 13) == 0)
             p->at += strcspn(p->at, "\n");
         else if (strncmp(p->at, ".visible", 8) == 0 || strncmp(p->at, ".weak", 5) == 0)
             p->at += strcspn(p->at, " \t\n");
-        else if (strncmp(p->at, ".entry", 6) == 0) p->at += 6, read_entry(p);
-        else if (strncmp(p->at, ".func", 5) == 0) fail(p, "a function that is called:", p->at);
-        else {
-            take_until(p, ";", text, size);
-            read_declaration(p, text);
+        else if (functions && strncmp(p->at, ".func", 5) != 0) {
+            take_until(p, ";{", p->text, STATEMENT);
+            bool data = strchr(p->text, '=') != NULL;
+            for (int depth = p->at[-1] == '{'; depth && *p->at; p->at++) {
+                depth += (*p->at == '{') - (*p->at == '}');
+                p->line += *p->at == '\n';
+            }
+            if (data) take_until(p, ";", p->text, STATEMENT);
+        } else if (strncmp(p->at, ".entry", 6) == 0) {
+            p->at += 6;
+            read_entry(p);
+            if (!p->failed) read_body(p);
+            if (!p->failed) end_entry(p);
+        } else if (strncmp(p->at, ".func", 5) == 0) {
+            p->at += 5;
+            read_function(p);
+        } else {
+            take_until(p, ";", p->text, STATEMENT);
+            read_declaration(p, p->text);
         }
     }
 }
 
 Module *sim_parse(const char *ptx)
 {
-    enum { STATEMENT = 1 << 18 };
     Parse *p = calloc(1, sizeof *p);
     char *text = malloc(STATEMENT);
     Module *m = calloc(1, sizeof *m);
@@ -631,7 +534,11 @@ Module *sim_parse(const char *ptx)
     p->at = ptx;
     p->line = 1;
     p->m = m;
-    read_all(p, text, STATEMENT);
+    p->text = text;
+    read_all(p, true);
+    p->at = ptx;
+    p->line = 1;
+    read_all(p, false);
     if (p->failed) {
         sim_module_free(m);
         m = NULL;

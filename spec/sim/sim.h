@@ -11,6 +11,9 @@
  * SIM_CHECK  0: no look at races and at memory nobody wrote (bounds are always checked)
  * SIM_ARCH   compute capability, 80; SIM_DRIVER its version, 13000; SIM_DEVICES how many, 1
  * SIM_MEMORY bytes of a device
+ * SIM_FAULT  plants one: `wait` (a stream waits for no event), `join` (the same while a graph is
+ *            captured), `stray` (a kernel's first address is wrong), `barrier` (threads pass it
+ *            without a wait), `spoil` (a wait for the device in each capture)
  * SIM_LOG    a file that gets a line for each launch, copy, replay and wait
  *
  * What goes wrong is said on stderr as `simulated device: <what>: …`; from then on each call gives
@@ -67,6 +70,7 @@ extern bool sim_checks;
 void sim_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 uint32_t sim_random(uint32_t n); /* below n; 0 where SIM_SEED is 0 */
 bool sim_seeded(void);
+bool sim_fault(const char *name);
 int64_t sim_setting(const char *name, int64_t otherwise);
 
 /* ---- parse.c */
@@ -101,11 +105,13 @@ struct Inst {
     uint32_t mods;        /* Mod bits */
     int16_t guard;        /* register of a predicate, or -1 */
     bool unless;
-    int16_t n; /* operands in r */
+    uint8_t carry; /* Carry bits, of add.cc and its kin */
+    int16_t n;     /* operands in r */
     int16_t r[INST_OPERANDS];
     int64_t offset; /* of an address; target of a branch */
     int line;
 };
+enum { CARRY_OUT = 1, CARRY_IN = 2, CARRY_LESS = 4 };
 typedef enum Control { C_NONE, C_BRANCH, C_RETURN, C_BARRIER, C_WARP } Control;
 enum { /* Mod */
        MOD_TO = 1,
@@ -209,7 +215,8 @@ struct Warp {
     int32_t pc[WARP];
     uint32_t live, waiting, gathering; /* lanes: not ended; at a barrier; at a warp's operation */
     uint32_t step;                     /* how many operations of the whole warp so far */
-    int first;                         /* thread number of lane 0 */
+    uint8_t carry[WARP];
+    int first; /* thread number of lane 0 */
 };
 /* Runs all blocks. False after a report. */
 bool sim_run_grid(const Kernel *k, Dim3 grid, Dim3 size, size_t dynamic, const uint8_t *params,

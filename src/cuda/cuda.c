@@ -131,6 +131,7 @@ static int start(Device *d)
     if (code >= 0) code = open_device(c);
     if (code >= 0) code = open_streams(c);
     if (code >= 0) code = cuda_load_nvrtc(d->cx, &c->nvrtc);
+    if (code >= 0) code = cuda_load_nvtx(d->cx, &c->nvtx);
     if (code < 0) end(c);
     else d->self = c;
     return code;

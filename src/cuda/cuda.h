@@ -40,10 +40,18 @@ typedef struct CudaNvrtc {
     char file[256];
 } CudaNvrtc;
 
+typedef struct CudaNvtx {
+#define NVTX(name, symbol, params) int(*name) params;
+#include "cuda/nvtx.def"
+#undef NVTX
+    char file[256];
+} CudaNvtx;
+
 /* load.c: fills the tables from the files that the settings name. Negative with the context's
  * error set, whose text has the file. */
 int cuda_load_driver(Ctx *cx, CudaDriver *out);
 int cuda_load_nvrtc(Ctx *cx, CudaNvrtc *out);
+int cuda_load_nvtx(Ctx *cx, CudaNvtx *out);         /* empty where no setting names it */
 
 /* A function of the device, by the hash of its text. */
 typedef struct CudaFunction {
@@ -56,7 +64,7 @@ typedef struct Cuda {
     Device *device;
     CudaDriver driver;
     CudaNvrtc nvrtc;
-    bool compiles;                  /* nvrtc is loaded */
+    CudaNvtx nvtx;                  /* push is NULL: nobody wants ranges */
     int ordinal, arch;              /* 80, 90, … */
     void *context;
     void *stream[CUDA_STREAMS];

@@ -33,6 +33,11 @@ static const Symbol NVRTC_SYMBOLS[] = {
 #include "cuda/nvrtc.def"
 #undef NVRTC
 };
+static const Symbol NVTX_SYMBOLS[] = {
+#define NVTX(name, symbol, params) {symbol, offsetof(CudaNvtx, name)},
+#include "cuda/nvtx.def"
+#undef NVTX
+};
 #define COUNT(a) (int)(sizeof(a) / sizeof *(a))
 
 static const char *const DRIVER_FILES[] = {"libcuda.so.1", NULL};
@@ -56,6 +61,15 @@ static const Wanted NVRTC_WANTED = {
     .files = NVRTC_FILES,
     .symbols = NVRTC_SYMBOLS,
     .n = COUNT(NVRTC_SYMBOLS),
+};
+
+static const Wanted NVTX_WANTED = {
+    .what = "NVTX, which names ranges,",
+    .way_out = "the setting nvtx_library, or SGL_NVTX_LIBRARY, names it",
+    .knob = KNOB_nvtx_library,
+    .files = DRIVER_FILES,
+    .symbols = NVTX_SYMBOLS,
+    .n = COUNT(NVTX_SYMBOLS),
 };
 
 /* Opens the first of the files that loads, or the one that the setting names and no other. */
@@ -103,4 +117,11 @@ int cuda_load_driver(Ctx *cx, CudaDriver *out)
 int cuda_load_nvrtc(Ctx *cx, CudaNvrtc *out)
 {
     return load(cx, &NVRTC_WANTED, out, out->file, sizeof out->file);
+}
+
+int cuda_load_nvtx(Ctx *cx, CudaNvtx *out)
+{
+    const char *named = cx->knobs.text[KNOB_nvtx_library];
+    if (!named || !*named) return SGL_OK;
+    return load(cx, &NVTX_WANTED, out, out->file, sizeof out->file);
 }

@@ -2,16 +2,17 @@
  *
  * In:   the steps of a program; for a run the addresses of its buffers.
  * Out:  kernels and copies on the streams, or one replay of what was captured of them before.
- * Holds: a graph has the addresses that it was captured with, so there is one for each set of them,
- *        and none where a step is the host's. Everything is loaded before a capture begins. When
- *        one fails, the program runs without from then on.
+ * Holds: a graph has the addresses that it was captured with. What lies elsewhere in each run, a
+ *        batch or a result that is still held, is copied to and from memory of the graph's own; for
+ *        other addresses there is another graph, and none where a step is the host's. Everything is
+ *        loaded before a capture begins. When one fails, the program runs without from then on.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include "cuda/cuda.h"
 
-enum { CAPTURE_THREAD = 1, MOST_BLOCKS = 65535 * 16, FAULT_BYTES = 24 };
+enum { CAPTURE_THREAD = 1, MOST_BLOCKS = 65535 * 16, FAULT_BYTES = 24, OWN_MOST = 4 << 20 };
 
 typedef struct CudaGraph {
     uint64_t key; /* hash of the addresses */
@@ -35,6 +36,11 @@ struct CudaState {
     const StepVec *steps;
     VEC(CudaGraph) graphs;
     uint64_t last; /* the key of the last run */
+    int nbuffers;
+    void **before; /* by buffer: its address in the last run */
+    void **own;    /* by buffer: memory that graphs use in its place; NULL: none */
+    bool *written; /* by buffer: a step writes it */
+    void **bound;  /* addresses of the run that is captured; NULL: as the run says */
     bool captures; /* so far it could be captured */
     uint64_t turn; /* the graph that goes next when there are too many */
 };
@@ -47,6 +53,15 @@ static void drop_graphs(CudaState *st)
     }
     st->graphs.n = 0;
     st->last = 0;
+}
+
+/* Graphs use the caller's memory again. */
+static void drop_own(CudaState *st)
+{
+    for (int i = 0; i < st->nbuffers; i++) {
+        if (st->own[i]) st->c->driver.free((uint64_t)(uintptr_t)st->own[i], st->c->stream[0]);
+        st->own[i] = st->before[i] = NULL;
+    }
 }
 
 static void drop_plans(CudaState *st)
@@ -72,6 +87,10 @@ void cuda_release(void *state)
     unlist(st);
     drop_graphs(st);
     vec_free(&st->graphs);
+    drop_own(st);
+    base_mem_free(st->own);
+    base_mem_free(st->before);
+    base_mem_free(st->written);
     drop_plans(st);
     if (st->fault) c->driver.free((uint64_t)(uintptr_t)st->fault, c->stream[0]);
     if (st->found) c->driver.free_host(st->found);
@@ -184,6 +203,7 @@ int cuda_resize(Device *d, const StepVec *steps, const uint8_t *moved, void *sta
     CudaState *st = state;
     (void)d, (void)moved;
     drop_graphs(st);
+    drop_own(st);
     drop_plans(st);
     return plan_all(st, steps);
 }
@@ -200,7 +220,8 @@ void cuda_place(void *state, void *at) { ((CudaState *)state)->at = at; }
 
 static void *address_of(const CudaState *st, const DevRun *r, int buffer)
 {
-    return buffer == CUDA_FAULT ? st->fault : buffer == CUDA_WORK ? st->at : r->buffers[buffer];
+    void *const *buffers = st->bound ? st->bound : r->buffers;
+    return buffer == CUDA_FAULT ? st->fault : buffer == CUDA_WORK ? st->at : buffers[buffer];
 }
 
 /* Gives one kernel to the stream of its step, with the addresses of this run. */
@@ -222,16 +243,36 @@ static int launch(CudaState *st, const DevRun *r, const CudaPlan *p, const Step 
     return cuda_check(st->c, code, p->name);
 }
 
-int cuda_run(Device *d, void *state, const DevRun *r, int i)
+/* "map_add (train.lua:12)", for profilers. */
+static void push_range(const CudaState *st, const Step *s)
 {
-    CudaState *st = state;
+    char text[160];
+    SrcPos at = base_src_pos(st->c->device->cx, s->node ? s->node->src : 0);
+    snprintf(text, sizeof text, "%s (%s:%d)", kern_step_name(s), at.file, at.line);
+    st->c->nvtx.push(text);
+}
+
+static int give_step(CudaState *st, const DevRun *r, int i)
+{
+    const Device *d = st->c->device;
     const Step *s = &r->steps->at[i];
     int code = SGL_OK;
     if (s->kind == STEP_COPY && st->first[i] == st->first[i + 1])
-        return d->backend->copy(d, s->stream, r->buffers[s->args[1]], r->buffers[s->args[0]],
-                                (size_t)s->bytes);
+        return d->backend->copy(st->c->device, s->stream, address_of(st, r, s->args[1]),
+                                address_of(st, r, s->args[0]), (size_t)s->bytes);
     for (int k = st->first[i]; k < st->first[i + 1] && code >= 0; k++)
         code = launch(st, r, &st->plans.at[k], s);
+    return code;
+}
+
+int cuda_run(Device *d, void *state, const DevRun *r, int i)
+{
+    CudaState *st = state;
+    (void)d;
+    if (!st->c->nvtx.push) return give_step(st, r, i);
+    push_range(st, &r->steps->at[i]);
+    int code = give_step(st, r, i);
+    st->c->nvtx.pop();
     return code;
 }
 
@@ -276,9 +317,71 @@ static CudaGraph *place_graph(CudaState *st)
     return old;
 }
 
-static uint64_t key_of(const CudaState *st, const DevRun *r)
+/* ---- what varies from run to run: a graph has memory of its own for it */
+
+/* Room for the addresses of the buffers, at the first run. */
+static bool know_buffers(CudaState *st, const DevRun *r)
 {
-    uint64_t h = base_hash(1, r->buffers, (size_t)r->plan->buffers.n * sizeof *r->buffers);
+    StepUse use;
+    if (st->own) return true;
+    size_t n = (size_t)r->plan->buffers.n + 1;
+    st->before = base_mem_zero(n, sizeof *st->before);
+    st->written = base_mem_zero(n, sizeof *st->written);
+    st->own = base_mem_zero(n, 2 * sizeof *st->own); /* and room for `bound` */
+    if (!st->before || !st->written || !st->own) return false;
+    st->nbuffers = r->plan->buffers.n;
+    for (int i = 0; i < r->steps->n; i++)
+        for (int k = 0; kern_step_use(&r->steps->at[i], k, &use); k++)
+            if (use.buffer >= 0 && use.writes) st->written[use.buffer] = true;
+    return true;
+}
+
+static size_t bytes_of(const DevRun *r, int b)
+{
+    const Node *n = r->plan->buffers.at[b].node;
+    return (size_t)pass_count_now(r->plan->sizes, n) * DTYPES[n->dtype].bytes;
+}
+
+/* May buffer b be copied from and to the caller's memory? */
+static bool may_own(const DevRun *r, int b)
+{
+    return r->plan->buffers.at[b].place != BUF_ARENA && bytes_of(r, b) > 0 &&
+           bytes_of(r, b) <= OWN_MOST;
+}
+
+/* Buffers that lie elsewhere than in the run before get memory of their own. */
+static void settle(CudaState *st, const DevRun *r)
+{
+    for (int b = 0; b < st->nbuffers; b++) {
+        uint64_t at = 0;
+        bool moved = st->before[b] && st->before[b] != r->buffers[b];
+        st->before[b] = r->buffers[b];
+        if (!moved || st->own[b] || !may_own(r, b)) continue;
+        if (st->c->driver.alloc(&at, bytes_of(r, b), st->c->stream[0]) == 0)
+            st->own[b] = (void *)(uintptr_t)at;
+    }
+}
+
+/* Copies inputs to the graph's memory, or results and state out of it. */
+static int exchange(CudaState *st, const DevRun *r, bool in)
+{
+    const Device *d = st->c->device;
+    int code = SGL_OK;
+    for (int b = 0; b < st->nbuffers && code >= 0; b++) {
+        bool takes = in ? r->plan->buffers.at[b].place == BUF_INPUT : st->written[b];
+        if (!st->own[b] || !takes) continue;
+        void *to = in ? st->own[b] : r->buffers[b], *from = in ? r->buffers[b] : st->own[b];
+        code = d->backend->copy(st->c->device, 0, to, from, bytes_of(r, b));
+    }
+    return code;
+}
+
+/* The addresses that a graph would have. */
+static uint64_t bind(CudaState *st, const DevRun *r)
+{
+    void **bound = st->own + st->nbuffers + 1;
+    for (int b = 0; b < st->nbuffers; b++) bound[b] = st->own[b] ? st->own[b] : r->buffers[b];
+    uint64_t h = base_hash(1, bound, (size_t)st->nbuffers * sizeof *bound);
     return base_hash(h, &st->at, sizeof st->at) | 1;
 }
 
@@ -293,13 +396,17 @@ static const CudaGraph *find_graph(const CudaState *st, uint64_t key)
  * there is none. */
 static int graph_for(CudaState *st, const DevRun *r, const CudaGraph **out)
 {
-    uint64_t key = key_of(st, r);
+    if (!know_buffers(st, r)) return SGL_OK;
+    settle(st, r);
+    uint64_t key = bind(st, r);
     CudaGraph made = {.key = key}, *place;
     *out = find_graph(st, key);
     bool again = st->last == key;
     st->last = key;
     if (*out || !again) return SGL_OK;
+    st->bound = st->own + st->nbuffers + 1;
     int code = capture(st, r, &made);
+    st->bound = NULL;
     st->captures = made.exec != NULL;
     if (!made.exec) return code;
     place = place_graph(st);
@@ -311,6 +418,16 @@ static int graph_for(CudaState *st, const DevRun *r, const CudaGraph **out)
     *place = made;
     *out = place;
     return SGL_OK;
+}
+
+/* One replay, between the copies of what is not where the graph has it. */
+static int replay(CudaState *st, const DevRun *r, const CudaGraph *g)
+{
+    Cuda *c = st->c;
+    int code = exchange(st, r, true);
+    if (code >= 0)
+        code = cuda_check(c, c->driver.graph_launch(g->exec, c->stream[0]), "replaying a graph");
+    return code < 0 ? code : exchange(st, r, false);
 }
 
 int cuda_run_program(Device *d, void *state, const DevRun *r)
@@ -328,8 +445,7 @@ int cuda_run_program(Device *d, void *state, const DevRun *r)
         d->cx->knobs.value[KNOB_cuda_graphs] > 0)
         code = graph_for(st, r, &g);
     if (code < 0) return code;
-    return g ? cuda_check(c, c->driver.graph_launch(g->exec, c->stream[0]), "replaying a graph")
-             : give_all(r);
+    return g ? replay(st, r, g) : give_all(r);
 }
 
 /* ---- errors that come late */

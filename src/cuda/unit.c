@@ -4,8 +4,7 @@
  * Out:  the function of each. Those that are not known yet stand in one text, which NVRTC compiles
  *       once, each in a namespace of its own.
  * Holds: a function is known by the hash of all that its text depends on, for as long as the device
- *        is open; so another size, or another program with the same kernel, compiles nothing. What
- *        was compiled is kept on disk too, under the text, the options and NVRTC's version.
+ *        is open; so another size, or another program with the same kernel, compiles nothing.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -120,6 +120,21 @@ describe("a long run outside steps", function()
     assert.are.near(0.5, mean[1]:item(), 1e-4)
   end)
 
+  it("lets Lua collect what nobody reaches, as each run looks at all that has no value", function()
+    local pause = collectgarbage("setpause", 10000)
+    local w, total, made = sgl.ones(2):realize(), sgl.zeros(2), setmetatable({}, { __mode = "v" })
+    for i = 1, 12000 do
+      w:sum():item()
+      total = total + w
+      made[i] = total
+    end
+    local count = 0
+    for _ in pairs(made) do count = count + 1 end
+    collectgarbage("setpause", pause)
+    assert.is_true(count <= 8192, tostring(count))
+    assert.are.same({ 12000.0, 12000.0 }, total:tolist())
+  end)
+
   it("keeps the gradient of what was assigned before it was read", function()
     local w = sgl.tensor { 1.0, 2.0 }
     local before = (w * w):sum()

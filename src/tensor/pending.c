@@ -11,7 +11,7 @@
 #include "tensor/rng.h"
 #include "tensor/room.h"
 
-enum { PENDING_NODES = 4096, WAITING_NODES = 512, HISTORY_NODES = 1 << 18 };
+enum { PENDING_NODES = 4096, WAITING_NODES = 512, HISTORY_NODES = 1 << 18, GARBAGE_NODES = 8192 };
 static const int64_t HISTORY_BYTES = INT64_C(1) << 31;
 
 /* ---- the trace and its bounds */
@@ -165,6 +165,11 @@ static int tidy(lua_State *L, Recorder *r)
         tensor_pending_idle(h);
         int status = r->trace ? realize_all(h, r->trace) : SGL_OK;
         if (status < 0) return status;
+    }
+    /* Each run looks at all handles without a value, those that nobody can reach too. */
+    if (r->trace && r->trace->graph->nodes.n - r->trace->swept > GARBAGE_NODES) {
+        r->trace->swept = r->trace->graph->nodes.n;
+        lua_gc(L, LUA_GCCOLLECT);
     }
     if (r->trace && r->trace->behind > r->trace->most_behind) {
         lua_gc(L, LUA_GCCOLLECT);

@@ -181,7 +181,7 @@ bool tensor_trace_move(Trace *old, Trace *new, bool history)
     base_mem_free(needs.copied);
     base_mem_free(needs.pending);
     base_mem_free(made);
-    if (moved) new->fresh = new->graph->nodes.n;
+    if (moved) new->fresh = new->swept = new->graph->nodes.n;
     if (moved) new->held = own_bytes(new);
     Trace *left = moved ? new : old;
     left->limit = 2 * tensor_trace_weight(left) + LIMIT_BYTES;

@@ -31,6 +31,7 @@ struct Trace {
     size_t behind, most_behind; /* bytes of the leaves' origins; above which to prune them */
     int pins;                  /* composites open: the graph must stay */
     int waiting;               /* nodes not run when the trace was made of an older one */
+    int swept;                 /* number of nodes when Lua last collected for its sake */
     int fresh;                 /* number of nodes when something was last computed */
     int64_t held, limit;       /* bytes of values, at most; weight above which to compact */
 };

@@ -25,6 +25,7 @@ local ELSEWHERE = {
     "dim", "spec", "cond", "scan", "loop", "print", "assert", "on", "on_graph_capture", "events",
     "counters", "lifecycle", "Compiled", "Coverage", "Spec", "Graph", "Listener", "Imported",
     "custom", "export", "import", "load_ops", "rollout", "Rollout",
+    "ImportedOnnx", "mesh",
   },
 }
 

@@ -23,21 +23,12 @@ local CLASSES = {
   { "the ranks take different steps", "partition" },
 }
 
--- The message of what failed, without the traceback, of the rank that says most.
+-- The message of what failed, without the traceback.
 local function message_of(c)
   local text = c.record and c.record.error or c.stage.output
   text = text:gsub("\nstack traceback:.*", "")
   for _, row in ipairs(CLASSES) do
     if text:find(row[1]) then text = text:gsub("^([^\n]*)", "%1 [" .. row[2] .. "]", 1) end
-  end
-  for rank = 2, #(c.stage.records or {}) do
-    local a, b = c.stage.records[1], c.stage.records[rank]
-    local found = a and b and a.functions[1] and b.functions[1]
-      and differ.graphs(a.functions[1].graph, b.functions[1].graph)
-    if found then
-      text = ("%s\non rank %d %s"):format(text, rank - 1, differ.text(found))
-      break
-    end
   end
   if text == "" then text = ("it ended with status %d"):format(c.stage.status) end
   return last_lines(text, 12)

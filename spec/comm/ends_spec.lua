@@ -57,7 +57,7 @@ end
 describe("a rank that is gone", function()
   for what, case in pairs {
     ["by kill -9"] = { "os.execute 'kill -9 $PPID'", 137, "rank 1 was killed by signal 9" },
-    ["by a fault"] = { "os.execute 'kill -SEGV $PPID'", 139, "rank 1 was killed by signal 11" },
+    ["by a fault"] = { "os.execute 'kill -ABRT $PPID'", 134, "rank 1 was killed by signal 6" },
     ["by an error"] = { "error 'no luck'", 1, "rank 1 failed with status 1", "s.lua:20: no luck" },
     ["by its status"] = { "os.exit(3)", 3, "rank 1 failed with status 3" },
     ["by leaving early"] = { "os.exit(0)", 1, "rank 1 has ended its script", "left at step 19" },
@@ -73,7 +73,7 @@ describe("a rank that is gone", function()
         "in exchange 2")
       assert.truthy(out:find "\n  ranks? [02, ]+: step %d+, in exchange 2%d, all_reduce", out)
       assert.truthy(out:find "\n  rank 1: step 19, ", out)
-      assert.truthy(seconds < 10, seconds)
+      assert.truthy(seconds < 25, seconds)      -- not by the limit of 30 s
     end)
   end
 

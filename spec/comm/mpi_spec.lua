@@ -106,7 +106,7 @@ describe("when a rank over MPI fails", function()
       assert.are.equal(case[2], status, out)
       says(out, "sgl run: " .. (case[3]:find "waited" and "" or case[3]), case[3], case[4] or "",
         ": step ")
-      assert.truthy(seconds < 12, seconds)
+      assert.truthy(seconds < 60, seconds)
     end)
   end
 

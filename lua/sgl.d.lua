@@ -1654,223 +1654,6 @@ function sgl.save(state, path, o) end
 ---@return string? code
 function sgl.load(path, o) end
 
----Activations, normalisations and linear maps as functions.
----@class sgl.nn.functional
-sgl.nn.functional = {}
-
----max(x, 0).
----@param x sgl.Tensor any shape
----@return sgl.Tensor # tensor, shape of x
-function sgl.nn.functional.relu(x) end
-
----Hyperbolic tangent.
----@param x sgl.Tensor any shape
----@return sgl.Tensor # tensor, shape of x
-function sgl.nn.functional.tanh(x) end
-
----1 / (1 + exp(-x)).
----@param x sgl.Tensor any shape
----@return sgl.Tensor # tensor, shape of x
-function sgl.nn.functional.sigmoid(x) end
-
----x · sigmoid(x), also called swish.
----@param x sgl.Tensor any shape
----@return sgl.Tensor # tensor, shape of x
-function sgl.nn.functional.silu(x) end
-
----log(1 + exp(x)), without overflow.
----@param x sgl.Tensor any shape
----@return sgl.Tensor # tensor, shape of x
-function sgl.nn.functional.softplus(x) end
-
----@class sgl.nn.functional.gelu.Options
----@field approximate? string none: by erf; tanh: the tanh form (default "none")
-
----Gaussian error linear unit, x · Φ(x) (Hendrycks and Gimpel, 2016).
----@param x sgl.Tensor any shape
----@param o? sgl.nn.functional.gelu.Options
----@return sgl.Tensor # tensor, shape of x
-function sgl.nn.functional.gelu(x, o) end
-
----exp(x) divided by its sum along a dim.
----@param x sgl.Tensor any shape
----@param dim? integer default -1
----@return sgl.Tensor # tensor, shape of x
-function sgl.nn.functional.softmax(x, dim) end
-
----Logarithm of softmax along a dim, without overflow.
----@param x sgl.Tensor any shape
----@param dim? integer default -1
----@return sgl.Tensor # tensor, shape of x
-function sgl.nn.functional.log_softmax(x, dim) end
-
----@class sgl.nn.functional.dropout.Options
----@field training? boolean false: x as it is (default true)
-
----Zeroes elements with probability p and scales the others by 1 / (1 - p).
----@param x sgl.Tensor any shape
----@param p number probability, in [0, 1)
----@param o? sgl.nn.functional.dropout.Options
----@return sgl.Tensor # tensor, shape of x
-function sgl.nn.functional.dropout(x, p, o) end
-
----x · weightᵀ + bias over the last dim.
----@param x sgl.Tensor f32[…, in]
----@param weight sgl.Tensor f32[out, in]
----@param bias? sgl.Tensor f32[out]
----@return sgl.Tensor # tensor, f32[…, out]
-function sgl.nn.functional.linear(x, weight, bias) end
-
----Rows of a table by index.
----@param index sgl.Tensor integers from 0, any shape
----@param weight sgl.Tensor f32[n, d]
----@return sgl.Tensor # tensor, f32[…, d]
-function sgl.nn.functional.embedding(index, weight) end
-
----@class sgl.nn.functional.layer_norm.Options
----@field eps? number added to the variance (default 1e-05)
-
----(x - mean) / sqrt(variance + eps) over the trailing dims, then scale and shift (Ba, Kiros and Hinton, 2016). The variance is the biased one.
----@param x sgl.Tensor f32[…, shape]
----@param shape table sizes of the trailing dims
----@param weight? sgl.Tensor f32[shape]
----@param bias? sgl.Tensor f32[shape]
----@param o? sgl.nn.functional.layer_norm.Options
----@return sgl.Tensor # tensor, shape of x
-function sgl.nn.functional.layer_norm(x, shape, weight, bias, o) end
-
----@class sgl.nn.functional.rms_norm.Options
----@field eps? number added to the mean of squares (default 1e-06)
-
----x / sqrt(mean(x²) + eps) over the trailing dims, then scale (Zhang and Sennrich, 2019).
----@param x sgl.Tensor f32[…, shape]
----@param shape table sizes of the trailing dims
----@param weight? sgl.Tensor f32[shape]
----@param o? sgl.nn.functional.rms_norm.Options
----@return sgl.Tensor # tensor, shape of x
-function sgl.nn.functional.rms_norm(x, shape, weight, o) end
-
----@class sgl.nn.functional.group_norm.Options
----@field eps? number added to the variance (default 1e-05)
-
----Normalises each group of channels of each sample (Wu and He, 2018).
----@param x sgl.Tensor f32[n, c, …]
----@param groups integer divides c
----@param weight? sgl.Tensor f32[c]
----@param bias? sgl.Tensor f32[c]
----@param o? sgl.nn.functional.group_norm.Options
----@return sgl.Tensor # tensor, shape of x
-function sgl.nn.functional.group_norm(x, groups, weight, bias, o) end
-
----@class sgl.nn.functional.batch_norm.Options
----@field eps? number added to the variance (default 1e-05)
-
----Normalises each channel with the given statistics (Ioffe and Szegedy, 2015).
----@param x sgl.Tensor f32[n, c, …]
----@param mean sgl.Tensor f32[c]
----@param variance sgl.Tensor f32[c]
----@param weight? sgl.Tensor f32[c]
----@param bias? sgl.Tensor f32[c]
----@param o? sgl.nn.functional.batch_norm.Options
----@return sgl.Tensor # tensor, shape of x
-function sgl.nn.functional.batch_norm(x, mean, variance, weight, bias, o) end
-
----@class sgl.nn.functional.scaled_dot_product_attention.Options
----@field causal? boolean position i sees positions up to i only (default false)
----@field mask? sgl.Tensor bool, broadcasts to [t, s]; false hides
----@field scale? number instead of 1 / sqrt(d)
----@field dropout? number share of the weights to zero; give 0 in evaluation (default 0)
-
----softmax(q · kᵀ / sqrt(d)) · v (Vaswani et al., 2017). A position whose mask hides all gets 0, with gradient 0.
----@param q sgl.Tensor f32[…, t, d]
----@param k sgl.Tensor f32[…, s, d]
----@param v sgl.Tensor f32[…, s, e]
----@param o? sgl.nn.functional.scaled_dot_product_attention.Options
----@return sgl.Tensor # tensor, f32[…, t, e]
-function sgl.nn.functional.scaled_dot_product_attention(q, k, v, o) end
-
----1 at the index, 0 elsewhere, along a new last dim.
----@param index sgl.Tensor integers from 0
----@param classes integer size of the new dim
----@return sgl.Tensor # tensor, f32[…, classes]
-function sgl.nn.functional.one_hot(index, classes) end
-
----@class sgl.nn.functional.conv2d.Options
----@field stride? integer|table step of the window (default 1)
----@field padding? integer|table zeros added on each side (default 0)
----@field dilation? integer|table distance between taps (default 1)
----@field groups? integer channel groups that do not see each other (default 1)
-
----Cross-correlation of images with a bank of kernels, as convolution layers mean it.
----@param x sgl.Tensor f32[n, c, h, w]
----@param weight sgl.Tensor f32[out, c/groups, kh, kw]
----@param bias? sgl.Tensor f32[out]
----@param o? sgl.nn.functional.conv2d.Options
----@return sgl.Tensor # tensor, f32[n, out, oh, ow], oh = (h + 2·padding - dilation·(kh - 1) - 1) // stride + 1
-function sgl.nn.functional.conv2d(x, weight, bias, o) end
-
----@class sgl.nn.functional.conv1d.Options
----@field stride? integer step of the window (default 1)
----@field padding? integer zeros added on each side (default 0)
----@field dilation? integer distance between taps (default 1)
----@field groups? integer channel groups that do not see each other (default 1)
-
----Cross-correlation of sequences with a bank of kernels.
----@param x sgl.Tensor f32[n, c, l]
----@param weight sgl.Tensor f32[out, c/groups, k]
----@param bias? sgl.Tensor f32[out]
----@param o? sgl.nn.functional.conv1d.Options
----@return sgl.Tensor # tensor, f32[n, out, ol]
-function sgl.nn.functional.conv1d(x, weight, bias, o) end
-
----@class sgl.nn.functional.max_pool2d.Options
----@field stride? integer|table step of the window; default: its size
----@field padding? integer|table elements added on each side; they never win and count as 0 (default 0)
-
----Largest element of each window.
----@param x sgl.Tensor f32[n, c, h, w]
----@param size integer|table of the window
----@param o? sgl.nn.functional.max_pool2d.Options
----@return sgl.Tensor # tensor, f32[n, c, oh, ow]
-function sgl.nn.functional.max_pool2d(x, size, o) end
-
----@class sgl.nn.functional.max_pool1d.Options
----@field stride? integer step of the window; default: its size
----@field padding? integer elements added on each side (default 0)
-
----Largest element of each window.
----@param x sgl.Tensor f32[n, c, l]
----@param size integer of the window
----@param o? sgl.nn.functional.max_pool1d.Options
----@return sgl.Tensor # tensor, f32[n, c, ol]
-function sgl.nn.functional.max_pool1d(x, size, o) end
-
----@class sgl.nn.functional.avg_pool2d.Options
----@field stride? integer|table step of the window; default: its size
----@field padding? integer|table elements added on each side; they never win and count as 0 (default 0)
-
----Mean of each window; padding counts, as PyTorch's default.
----@param x sgl.Tensor f32[n, c, h, w]
----@param size integer|table of the window
----@param o? sgl.nn.functional.avg_pool2d.Options
----@return sgl.Tensor # tensor, f32[n, c, oh, ow]
-function sgl.nn.functional.avg_pool2d(x, size, o) end
-
----@class sgl.nn.functional.avg_pool1d.Options
----@field stride? integer step of the window; default: its size
----@field padding? integer elements added on each side (default 0)
-
----Mean of each window; padding counts, as PyTorch's default.
----@param x sgl.Tensor f32[n, c, l]
----@param size integer of the window
----@param o? sgl.nn.functional.avg_pool1d.Options
----@return sgl.Tensor # tensor, f32[n, c, ol]
-function sgl.nn.functional.avg_pool1d(x, size, o) end
-
----What sgl.import returns for an ONNX file: called with its inputs by position, or with one table of them by name. A number may stand for an input without dims; it is then known while a step is recorded. Fields: path, opset, producer, inputs, outputs (lists of { name, dtype, shape }).
----@class sgl.ImportedOnnx
-sgl.ImportedOnnx = {}
-
 ---@class sgl.export.Options
 ---@field file? string the bundle, a zip; a name that ends in / is a folder, one that ends in .onnx an ONNX file
 ---@field outputs? table ONNX: the names of the results
@@ -1919,35 +1702,6 @@ function sgl.Imported:load_state_dict(dict, o) end
 ---The state that was a parameter, for an optimizer that trains it further.
 ---@return table # list
 function sgl.Imported:parameters() end
-
----What sgl.rollout returns. Fields: ok, script, steps, exact, stages ({ spec, ok, lines = { { name, ok, text } } }), skipped: stages that did not run. It prints as a table.
----@class sgl.Rollout
-sgl.Rollout = {}
-
----The last line of the table.
----@return string # string
-function sgl.Rollout:verdict() end
-
----The first line that does not hold, in words; nil if all do.
----@return string # string or nil
-function sgl.Rollout:first_failure() end
-
----The report as JSON.
----@return string # string
-function sgl.Rollout:json() end
-
----The report as JUnit XML, a test case for each line.
----@return string # string
-function sgl.Rollout:junit() end
-
----The report as one page with the table, loss curves, memory and the time of the steps.
----@return string # string
-function sgl.Rollout:html() end
-
----Writes NAME.html, NAME.json and NAME.xml.
----@param name string path without an ending
----@return any # the three paths
-function sgl.Rollout:write(name) end
 
 ---@class sgl.rollout.Options
 ---@field script? string the path of the script
@@ -2186,6 +1940,147 @@ function sgl.nn.module(name, constructor) end
 ---@return sgl.Tensor # tensor, the same
 function sgl.nn.parameter(value) end
 
+---Activations, normalisations and linear maps as functions.
+---@class sgl.nn.functional
+sgl.nn.functional = {}
+
+---max(x, 0).
+---@param x sgl.Tensor any shape
+---@return sgl.Tensor # tensor, shape of x
+function sgl.nn.functional.relu(x) end
+
+---Hyperbolic tangent.
+---@param x sgl.Tensor any shape
+---@return sgl.Tensor # tensor, shape of x
+function sgl.nn.functional.tanh(x) end
+
+---1 / (1 + exp(-x)).
+---@param x sgl.Tensor any shape
+---@return sgl.Tensor # tensor, shape of x
+function sgl.nn.functional.sigmoid(x) end
+
+---x · sigmoid(x), also called swish.
+---@param x sgl.Tensor any shape
+---@return sgl.Tensor # tensor, shape of x
+function sgl.nn.functional.silu(x) end
+
+---log(1 + exp(x)), without overflow.
+---@param x sgl.Tensor any shape
+---@return sgl.Tensor # tensor, shape of x
+function sgl.nn.functional.softplus(x) end
+
+---@class sgl.nn.functional.gelu.Options
+---@field approximate? string none: by erf; tanh: the tanh form (default "none")
+
+---Gaussian error linear unit, x · Φ(x) (Hendrycks and Gimpel, 2016).
+---@param x sgl.Tensor any shape
+---@param o? sgl.nn.functional.gelu.Options
+---@return sgl.Tensor # tensor, shape of x
+function sgl.nn.functional.gelu(x, o) end
+
+---exp(x) divided by its sum along a dim.
+---@param x sgl.Tensor any shape
+---@param dim? integer default -1
+---@return sgl.Tensor # tensor, shape of x
+function sgl.nn.functional.softmax(x, dim) end
+
+---Logarithm of softmax along a dim, without overflow.
+---@param x sgl.Tensor any shape
+---@param dim? integer default -1
+---@return sgl.Tensor # tensor, shape of x
+function sgl.nn.functional.log_softmax(x, dim) end
+
+---@class sgl.nn.functional.dropout.Options
+---@field training? boolean false: x as it is (default true)
+
+---Zeroes elements with probability p and scales the others by 1 / (1 - p).
+---@param x sgl.Tensor any shape
+---@param p number probability, in [0, 1)
+---@param o? sgl.nn.functional.dropout.Options
+---@return sgl.Tensor # tensor, shape of x
+function sgl.nn.functional.dropout(x, p, o) end
+
+---x · weightᵀ + bias over the last dim.
+---@param x sgl.Tensor f32[…, in]
+---@param weight sgl.Tensor f32[out, in]
+---@param bias? sgl.Tensor f32[out]
+---@return sgl.Tensor # tensor, f32[…, out]
+function sgl.nn.functional.linear(x, weight, bias) end
+
+---Rows of a table by index.
+---@param index sgl.Tensor integers from 0, any shape
+---@param weight sgl.Tensor f32[n, d]
+---@return sgl.Tensor # tensor, f32[…, d]
+function sgl.nn.functional.embedding(index, weight) end
+
+---@class sgl.nn.functional.layer_norm.Options
+---@field eps? number added to the variance (default 1e-05)
+
+---(x - mean) / sqrt(variance + eps) over the trailing dims, then scale and shift (Ba, Kiros and Hinton, 2016). The variance is the biased one.
+---@param x sgl.Tensor f32[…, shape]
+---@param shape table sizes of the trailing dims
+---@param weight? sgl.Tensor f32[shape]
+---@param bias? sgl.Tensor f32[shape]
+---@param o? sgl.nn.functional.layer_norm.Options
+---@return sgl.Tensor # tensor, shape of x
+function sgl.nn.functional.layer_norm(x, shape, weight, bias, o) end
+
+---@class sgl.nn.functional.rms_norm.Options
+---@field eps? number added to the mean of squares (default 1e-06)
+
+---x / sqrt(mean(x²) + eps) over the trailing dims, then scale (Zhang and Sennrich, 2019).
+---@param x sgl.Tensor f32[…, shape]
+---@param shape table sizes of the trailing dims
+---@param weight? sgl.Tensor f32[shape]
+---@param o? sgl.nn.functional.rms_norm.Options
+---@return sgl.Tensor # tensor, shape of x
+function sgl.nn.functional.rms_norm(x, shape, weight, o) end
+
+---@class sgl.nn.functional.group_norm.Options
+---@field eps? number added to the variance (default 1e-05)
+
+---Normalises each group of channels of each sample (Wu and He, 2018).
+---@param x sgl.Tensor f32[n, c, …]
+---@param groups integer divides c
+---@param weight? sgl.Tensor f32[c]
+---@param bias? sgl.Tensor f32[c]
+---@param o? sgl.nn.functional.group_norm.Options
+---@return sgl.Tensor # tensor, shape of x
+function sgl.nn.functional.group_norm(x, groups, weight, bias, o) end
+
+---@class sgl.nn.functional.batch_norm.Options
+---@field eps? number added to the variance (default 1e-05)
+
+---Normalises each channel with the given statistics (Ioffe and Szegedy, 2015).
+---@param x sgl.Tensor f32[n, c, …]
+---@param mean sgl.Tensor f32[c]
+---@param variance sgl.Tensor f32[c]
+---@param weight? sgl.Tensor f32[c]
+---@param bias? sgl.Tensor f32[c]
+---@param o? sgl.nn.functional.batch_norm.Options
+---@return sgl.Tensor # tensor, shape of x
+function sgl.nn.functional.batch_norm(x, mean, variance, weight, bias, o) end
+
+---@class sgl.nn.functional.scaled_dot_product_attention.Options
+---@field causal? boolean position i sees positions up to i only (default false)
+---@field mask? sgl.Tensor bool, broadcasts to [t, s]; false hides
+---@field scale? number instead of 1 / sqrt(d)
+---@field dropout? number share of the weights to zero; give 0 in evaluation (default 0)
+
+---softmax(q · kᵀ / sqrt(d)) · v (Vaswani et al., 2017). A position whose mask hides all gets 0, with gradient 0.
+---@param q sgl.Tensor f32[…, t, d]
+---@param k sgl.Tensor f32[…, s, d]
+---@param v sgl.Tensor f32[…, s, e]
+---@param o? sgl.nn.functional.scaled_dot_product_attention.Options
+---@return sgl.Tensor # tensor, f32[…, t, e]
+function sgl.nn.functional.scaled_dot_product_attention(q, k, v, o) end
+
+---1 at the index, 0 elsewhere, along a new last dim.
+---@param index sgl.Tensor integers from 0
+---@param classes integer size of the new dim
+---@return sgl.Tensor # tensor, f32[…, classes]
+function sgl.nn.functional.one_hot(index, classes) end
+
 ---Initialisers, which fill a tensor and return it.
 ---@class sgl.nn.init
 sgl.nn.init = {}
@@ -2416,6 +2311,78 @@ sgl.nn.BatchNorm1d = {}
 ---@class sgl.nn.BatchNorm2d: sgl.nn.Module
 ---@overload fun(channels: integer, o?: sgl.nn.BatchNorm2d.Options): sgl.nn.BatchNorm2d
 sgl.nn.BatchNorm2d = {}
+
+---@class sgl.nn.functional.conv2d.Options
+---@field stride? integer|table step of the window (default 1)
+---@field padding? integer|table zeros added on each side (default 0)
+---@field dilation? integer|table distance between taps (default 1)
+---@field groups? integer channel groups that do not see each other (default 1)
+
+---Cross-correlation of images with a bank of kernels, as convolution layers mean it.
+---@param x sgl.Tensor f32[n, c, h, w]
+---@param weight sgl.Tensor f32[out, c/groups, kh, kw]
+---@param bias? sgl.Tensor f32[out]
+---@param o? sgl.nn.functional.conv2d.Options
+---@return sgl.Tensor # tensor, f32[n, out, oh, ow], oh = (h + 2·padding - dilation·(kh - 1) - 1) // stride + 1
+function sgl.nn.functional.conv2d(x, weight, bias, o) end
+
+---@class sgl.nn.functional.conv1d.Options
+---@field stride? integer step of the window (default 1)
+---@field padding? integer zeros added on each side (default 0)
+---@field dilation? integer distance between taps (default 1)
+---@field groups? integer channel groups that do not see each other (default 1)
+
+---Cross-correlation of sequences with a bank of kernels.
+---@param x sgl.Tensor f32[n, c, l]
+---@param weight sgl.Tensor f32[out, c/groups, k]
+---@param bias? sgl.Tensor f32[out]
+---@param o? sgl.nn.functional.conv1d.Options
+---@return sgl.Tensor # tensor, f32[n, out, ol]
+function sgl.nn.functional.conv1d(x, weight, bias, o) end
+
+---@class sgl.nn.functional.max_pool2d.Options
+---@field stride? integer|table step of the window; default: its size
+---@field padding? integer|table elements added on each side; they never win and count as 0 (default 0)
+
+---Largest element of each window.
+---@param x sgl.Tensor f32[n, c, h, w]
+---@param size integer|table of the window
+---@param o? sgl.nn.functional.max_pool2d.Options
+---@return sgl.Tensor # tensor, f32[n, c, oh, ow]
+function sgl.nn.functional.max_pool2d(x, size, o) end
+
+---@class sgl.nn.functional.max_pool1d.Options
+---@field stride? integer step of the window; default: its size
+---@field padding? integer elements added on each side (default 0)
+
+---Largest element of each window.
+---@param x sgl.Tensor f32[n, c, l]
+---@param size integer of the window
+---@param o? sgl.nn.functional.max_pool1d.Options
+---@return sgl.Tensor # tensor, f32[n, c, ol]
+function sgl.nn.functional.max_pool1d(x, size, o) end
+
+---@class sgl.nn.functional.avg_pool2d.Options
+---@field stride? integer|table step of the window; default: its size
+---@field padding? integer|table elements added on each side; they never win and count as 0 (default 0)
+
+---Mean of each window; padding counts, as PyTorch's default.
+---@param x sgl.Tensor f32[n, c, h, w]
+---@param size integer|table of the window
+---@param o? sgl.nn.functional.avg_pool2d.Options
+---@return sgl.Tensor # tensor, f32[n, c, oh, ow]
+function sgl.nn.functional.avg_pool2d(x, size, o) end
+
+---@class sgl.nn.functional.avg_pool1d.Options
+---@field stride? integer step of the window; default: its size
+---@field padding? integer elements added on each side (default 0)
+
+---Mean of each window; padding counts, as PyTorch's default.
+---@param x sgl.Tensor f32[n, c, l]
+---@param size integer of the window
+---@param o? sgl.nn.functional.avg_pool1d.Options
+---@return sgl.Tensor # tensor, f32[n, c, ol]
+function sgl.nn.functional.avg_pool1d(x, size, o) end
 
 ---@class sgl.nn.Conv1d.Options
 ---@field stride? integer step of the window (default 1)
@@ -3071,6 +3038,39 @@ function sgl.dist.broadcast(tensor, o) end
 ---@param o? sgl.dist.send.Options
 ---@return any # a tensor like it
 function sgl.dist.send(tensor, o) end
+
+---What sgl.import returns for an ONNX file: called with its inputs by position, or with one table of them by name. A number may stand for an input without dims; it is then known while a step is recorded. Fields: path, opset, producer, inputs, outputs (lists of { name, dtype, shape }).
+---@class sgl.ImportedOnnx
+sgl.ImportedOnnx = {}
+
+---What sgl.rollout returns. Fields: ok, script, steps, exact, stages ({ spec, ok, lines = { { name, ok, text } } }), skipped: stages that did not run. It prints as a table.
+---@class sgl.Rollout
+sgl.Rollout = {}
+
+---The last line of the table.
+---@return string # string
+function sgl.Rollout:verdict() end
+
+---The first line that does not hold, in words; nil if all do.
+---@return string # string or nil
+function sgl.Rollout:first_failure() end
+
+---The report as JSON.
+---@return string # string
+function sgl.Rollout:json() end
+
+---The report as JUnit XML, a test case for each line.
+---@return string # string
+function sgl.Rollout:junit() end
+
+---The report as one page with the table, loss curves, memory and the time of the steps.
+---@return string # string
+function sgl.Rollout:html() end
+
+---Writes NAME.html, NAME.json and NAME.xml.
+---@param name string path without an ending
+---@return any # the three paths
+function sgl.Rollout:write(name) end
 
 sgl.nn.relu = sgl.nn.functional.relu
 sgl.nn.tanh = sgl.nn.functional.tanh

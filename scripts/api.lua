@@ -13,7 +13,9 @@ package.path = folder .. "?.lua;" .. package.path
 
 local sgl = require "sgl"
 local api = require "sgl.api"
-for _, room in ipairs { "sgl.nn", "sgl.optim", "sgl.data", "sgl.dist" } do require(room) end
+-- With what is loaded when it is first needed.
+for _, name in ipairs { "sgl.nn", "sgl.optim", "sgl.data", "sgl.dist", "sgl.onnx",
+                        "sgl.check.report" } do require(name) end
 
 local root = folder .. "../"
 

@@ -96,7 +96,7 @@ end
 --- Runs a script in stages, from one rank to many; the exit status is the verdict.
 function cli.check(...)
   require "sgl"
-  if not require "sgl.check".main(...) then os.exit(1, true) end
+  if not require "sgl.check.main"(...) then os.exit(1, true) end
 end
 
 return cli

@@ -13,7 +13,6 @@ local blocks = require "sgl.breaks.exports"
 local dist_write = require "sgl.dist.write"
 local fields = require "sgl.nn.fields"
 local loading = require "sgl.loading"
-local onnx = require "sgl.onnx"
 
 local raise = core.raise
 
@@ -254,12 +253,15 @@ local function write_alone(state, path, fn)
   end)
 end
 
+-- What reads and writes ONNX files is loaded when there is one.
+local function onnx() return require "sgl.onnx" end
+
 -- The same as an ONNX file.
 local function write_onnx(graph, state, examples, o)
   local tensors = by_name(state)
   local function run() return graph:apply(gather(slots_of(graph), tensors, examples)) end
   return ended("X-OP", write_alone(state, o.file, function()
-    return onnx.export(o.file, { graph = graph, state = tensors, examples = examples, run = run },
+    return onnx().export(o.file, { graph = graph, state = tensors, examples = examples, run = run },
       o)
   end))
 end
@@ -325,7 +327,7 @@ api.fn(api.root, "import", {
   returns = "Imported or ImportedOnnx; or nil, message, code",
   errors = "a damaged file; ONNX: what is not imported",
 }, function(path)
-  if path:find "%.onnx$" then return onnx.import(path) end
+  if path:find "%.onnx$" then return onnx().import(path) end
   local file, message, code = core.bundle_read(path)
   if not file then return nil, message, code end
   local graph, state = core.parse(file.graph), by_name(file.state)

@@ -3,10 +3,9 @@
 -- In:    text in Graphviz's language, the path of an SVG file.
 -- Out:   the path, or nil, message, code.
 local core = require "sgl.core"
+local shell = require "sgl.shell"
 
 local picture = {}
-
-local function quoted(path) return "'" .. path:gsub("'", "'\\''") .. "'" end
 
 --- A string of Graphviz's language; a newline in it begins a new line of a label.
 function picture.string(text) return (("%q"):format(text):gsub("\\\n", "\\n")) end
@@ -17,7 +16,7 @@ local DRAW = "dot -Tsvg -o /dev/stdout <%s 2>/dev/null"
 
 -- The picture of the text in a file; nil when there is no such program, or it failed.
 local function drawing(input)
-  local pipe <close> = io.popen(DRAW:format(quoted(input)), "r")
+  local pipe <close> = io.popen(DRAW:format(shell.quote(input)), "r")
   local svg = pipe and pipe:read "a"
   return pipe and pipe:close() and svg ~= "" and svg or nil
 end

@@ -1,23 +1,10 @@
 -- run_spec.lua: `sgl run -n 4 script`: scripts on several ranks mean what they mean on one.
 
+local jobs = require "spec.ranks"
 local support = require "spec.support"
 
-local function run(ranks, words)
-  return support.run(("%s run -n %d %s"):format(support.binary, ranks, words))
-end
-
--- What the script prints on rank 0, without what is written to stderr.
-local function output(command)
-  local out, status = support.run(("%s %s 2>/dev/null"):format(support.binary, command))
-  assert(status == 0, out)
-  return out
-end
-
-local MODELS = support.root .. "spec/shard/models.lua"
-
-local function train(ranks, settings, model, rows)
-  return output(("run -n %d %s %s %s %d 3"):format(ranks, settings, MODELS, model, rows))
-end
+local run, output, train = jobs.run, jobs.output, jobs.train
+local MODELS = jobs.models
 
 describe("several ranks", function()
   it("compute the step together, each a part of the rows", function()

@@ -38,11 +38,7 @@ local function run(ranks, text, words, behind)
   return out, status, os.time() - start
 end
 
-local function says(out, ...)
-  for _, words in ipairs { ... } do
-    assert.truthy(out:find(words, 1, true), words .. "\n---\n" .. out)
-  end
-end
+local says = require "spec.ranks".says
 
 local function lines(name, ranks)
   local list = {}

@@ -1,10 +1,9 @@
 -- local_spec.lua: ranks on one machine: what they exchange, and what each says when one fails.
 
+local jobs = require "spec.ranks"
 local support = require "spec.support"
 
-local function run(ranks, words)
-  return support.run(("%s run -n %d %s"):format(support.binary, ranks, words))
-end
+local run = jobs.run
 
 -- Scripts call the collective `sum` on what they like.
 local HEAD = [[

@@ -1,23 +1,10 @@
 -- exact_spec.lua: exact mode: scripts on several ranks have the bits of one.
 
+local jobs = require "spec.ranks"
 local support = require "spec.support"
 
-local function run(ranks, words)
-  return support.run(("%s run -n %d %s"):format(support.binary, ranks, words))
-end
-
--- What the script prints on rank 0, without what is written to stderr.
-local function output(command)
-  local out, status = support.run(("%s %s 2>/dev/null"):format(support.binary, command))
-  assert(status == 0, out)
-  return out
-end
-
-local MODELS = support.root .. "spec/shard/models.lua"
-
-local function train(ranks, settings, model, rows)
-  return output(("run -n %d %s %s %s %d 3"):format(ranks, settings, MODELS, model, rows))
-end
+local run, output, train = jobs.run, jobs.output, jobs.train
+local MODELS = jobs.models
 
 describe("exact mode", function()
   -- On one rank with other settings where these name a mesh.

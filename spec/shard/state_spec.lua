@@ -1,10 +1,9 @@
 -- state_spec.lua: state and weights that ranks share mean what whole ones do.
 
+local jobs = require "spec.ranks"
 local support = require "spec.support"
 
-local function run(ranks, words)
-  return support.run(("%s run -n %d %s"):format(support.binary, ranks, words))
-end
+local run = jobs.run
 
 describe("state that ranks share", function()
   local TRAIN = [[

@@ -17,27 +17,30 @@ static void *open_first(const Library *l, const char **file)
     return NULL;
 }
 
+const char *base_library_fill(void *library, const LibrarySymbol *symbols, int n, void *into)
+{
+    for (int i = 0; i < n; i++)
+        if (!dlsym(library, symbols[i].name)) return symbols[i].name;
+    /* ISO C has no cast from an object's address to a function's. */
+    for (int i = 0; i < n; i++) {
+        void *address = dlsym(library, symbols[i].name);
+        memcpy((char *)into + symbols[i].at, &address, sizeof address);
+    }
+    return NULL;
+}
+
 int base_library_load(const Library *l, void *into, Err *e)
 {
-    const char *file;
-    void *at = open_first(l, &file), *address = NULL;
+    const char *file, *lacks;
+    void *at = open_first(l, &file);
     if (!at) {
         base_err_set(e, SGL_EUNSUP, "%s, which is not installed (%s)", l->why, file);
         base_err_hint(e, "%s", l->way_out);
         return SGL_EUNSUP;
     }
-    for (int i = 0; i < l->n; i++)
-        if (!dlsym(at, l->symbols[i].name)) {
-            base_err_set(e, SGL_EUNSUP, "%s: %s has no function %s", l->why, file,
-                         l->symbols[i].name);
-            base_err_hint(e, "%s", l->way_out);
-            dlclose(at);
-            return SGL_EUNSUP;
-        }
-    /* ISO C has no cast from an object's address to a function's. */
-    for (int i = 0; i < l->n; i++) {
-        address = dlsym(at, l->symbols[i].name);
-        memcpy((char *)into + l->symbols[i].at, &address, sizeof address);
-    }
-    return SGL_OK;
+    if (!(lacks = base_library_fill(at, l->symbols, l->n, into))) return SGL_OK;
+    base_err_set(e, SGL_EUNSUP, "%s: %s has no function %s", l->why, file, lacks);
+    base_err_hint(e, "%s", l->way_out);
+    dlclose(at);
+    return SGL_EUNSUP;
 }

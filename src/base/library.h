@@ -15,6 +15,9 @@ typedef struct Library {
     int n;
 } Library;
 
+/* Fills the struct at `into` from an open library, whole or not at all. Returns the name of the
+ * first function that it lacks, or NULL. For who has its own way to find the file. */
+const char *base_library_fill(void *library, const LibrarySymbol *symbols, int n, void *into);
 /* Fills the struct at `into`. SGL_EUNSUP: no file is there, or it lacks a function; the text says
  * which. A library that was loaded stays. */
 int base_library_load(const Library *l, void *into, Err *e);

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "base/library.h"
 #include "base/mem.h"
 #include "comm/control.h"
 #include "comm/exchange.h"
@@ -31,7 +32,7 @@ enum {
 };
 
 /* What is used of libmpi: Open MPI's, whose handles are addresses of its own variables. */
-typedef struct Library {
+typedef struct Mpi {
     int (*init)(int *, char ***, int, int *);
     int (*finalize)(void);
     int (*rank)(void *, int *);
@@ -41,25 +42,17 @@ typedef struct Library {
     int (*receive)(void *, int, void *, int, int, void *, void **);
     int (*test)(void **, int *, void *);
     void *world, *byte;
-} Library;
+} Mpi;
 
-static const struct {
-    const char *name;
-    size_t at;
-} SYMBOLS[] = {
-    {"MPI_Init_thread", offsetof(Library, init)},
-    {"MPI_Finalize", offsetof(Library, finalize)},
-    {"MPI_Comm_rank", offsetof(Library, rank)},
-    {"MPI_Comm_size", offsetof(Library, size)},
-    {"MPI_Bcast", offsetof(Library, bcast)},
-    {"MPI_Isend", offsetof(Library, send)},
-    {"MPI_Irecv", offsetof(Library, receive)},
-    {"MPI_Test", offsetof(Library, test)},
-    {"ompi_mpi_comm_world", offsetof(Library, world)},
-    {"ompi_mpi_byte", offsetof(Library, byte)},
+static const LibrarySymbol SYMBOLS[] = {
+    {"MPI_Init_thread", offsetof(Mpi, init)},      {"MPI_Finalize", offsetof(Mpi, finalize)},
+    {"MPI_Comm_rank", offsetof(Mpi, rank)},        {"MPI_Comm_size", offsetof(Mpi, size)},
+    {"MPI_Bcast", offsetof(Mpi, bcast)},           {"MPI_Isend", offsetof(Mpi, send)},
+    {"MPI_Irecv", offsetof(Mpi, receive)},         {"MPI_Test", offsetof(Mpi, test)},
+    {"ompi_mpi_comm_world", offsetof(Mpi, world)}, {"ompi_mpi_byte", offsetof(Mpi, byte)},
 };
 
-static Library mpi;
+static Mpi mpi;
 
 /* A buffer that grows and stays. */
 typedef struct Buffer {
@@ -357,13 +350,8 @@ static int load(Err *e)
         base_err_hint(e, "install Open MPI (openmpi-bin), or start ranks by `sgl run`");
         return e->code;
     }
-    for (size_t i = 0; i < sizeof SYMBOLS / sizeof *SYMBOLS; i++) {
-        void *at = dlsym(library, SYMBOLS[i].name);
-        if (!at)
-            return base_err_set(e, SGL_EUNSUP, "libmpi has no %s: it must be Open MPI",
-                                SYMBOLS[i].name);
-        memcpy((char *)&mpi + SYMBOLS[i].at, &at, sizeof at);
-    }
+    const char *lacks = base_library_fill(library, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, &mpi);
+    if (lacks) return base_err_set(e, SGL_EUNSUP, "libmpi has no %s: it must be Open MPI", lacks);
     return SGL_OK;
 }
 

@@ -8,32 +8,28 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
-#include <string.h>
+#include "base/library.h"
 #include "cuda/cuda.h"
 
-typedef struct Symbol {
-    const char *name;
-    size_t at;
-} Symbol;
 typedef struct Wanted {
     const char *what, *way_out;
     KnobId knob;
     const char *const *files; /* to try, ends with NULL */
-    const Symbol *symbols;
+    const LibrarySymbol *symbols;
     int n;
 } Wanted;
 
-static const Symbol DRIVER_SYMBOLS[] = {
+static const LibrarySymbol DRIVER_SYMBOLS[] = {
 #define DRIVER(name, symbol, params) {symbol, offsetof(CudaDriver, name)},
 #include "cuda/driver.def"
 #undef DRIVER
 };
-static const Symbol NVRTC_SYMBOLS[] = {
+static const LibrarySymbol NVRTC_SYMBOLS[] = {
 #define NVRTC(name, symbol, params) {symbol, offsetof(CudaNvrtc, name)},
 #include "cuda/nvrtc.def"
 #undef NVRTC
 };
-static const Symbol NVTX_SYMBOLS[] = {
+static const LibrarySymbol NVTX_SYMBOLS[] = {
 #define NVTX(name, symbol, params) {symbol, offsetof(CudaNvtx, name)},
 #include "cuda/nvtx.def"
 #undef NVTX
@@ -91,20 +87,16 @@ static void *open_first(Ctx *cx, const Wanted *w)
 /* Fills a table whole, and notes the file that was really taken. */
 static int load(Ctx *cx, const Wanted *w, void *into, char *file, size_t size)
 {
-    void *at = open_first(cx, w), *address;
+    void *at = open_first(cx, w);
     struct link_map *map = NULL;
     if (!at) return SGL_EUNSUP;
     bool known = dlinfo(at, RTLD_DI_LINKMAP, &map) == 0 && map->l_name && *map->l_name;
     snprintf(file, size, "%s", known ? map->l_name : w->files[0]);
-    for (int i = 0; i < w->n; i++) {
-        address = dlsym(at, w->symbols[i].name);
-        if (!address) {
-            base_fail(cx, SGL_EUNSUP, "%s is %s, which has no function %s", w->what, file,
-                      w->symbols[i].name);
-            base_err_hint(&cx->err, "it is older than what is needed; %s", w->way_out);
-            return SGL_EUNSUP;
-        }
-        memcpy((char *)into + w->symbols[i].at, &address, sizeof address);
+    const char *lacks = base_library_fill(at, w->symbols, w->n, into);
+    if (lacks) {
+        base_fail(cx, SGL_EUNSUP, "%s is %s, which has no function %s", w->what, file, lacks);
+        base_err_hint(&cx->err, "it is older than what is needed; %s", w->way_out);
+        return SGL_EUNSUP;
     }
     return SGL_OK;
 }

@@ -113,7 +113,7 @@ static int slot_new(lua_State *L, Guards *g, int anchor, bool weak)
 }
 
 /* Pushes what is in a slot: nil, where that was weak, and is gone. */
-static int push_slot(lua_State *L, int anchor, int slot)
+static inline int push_slot(lua_State *L, int anchor, int slot)
 {
     if (slot >= 0) return lua_rawgeti(L, anchor, slot);
     push_weak(L, anchor);
@@ -310,13 +310,9 @@ static lua_Integer count_keys(lua_State *L, int t)
     return n;
 }
 
-/* Pushes what is now at the guard's place; `container` holds the container, nil if it is gone. */
+/* Pushes what is now at the guard's place; `container` holds the container. */
 static void push_now(lua_State *L, Host *h, const Guarded *q, int anchor, int container)
 {
-    if (lua_isnil(L, container)) {
-        lua_pushnil(L);
-        return;
-    }
     switch ((GuardKind)q->kind) {
     case GUARD_FIELD:
         push_slot(L, anchor, q->key);
@@ -573,8 +569,7 @@ static int guards_now(lua_State *L)
     const Guarded *q = guard_at(g, i);
     lua_settop(L, 2);
     lua_getiuservalue(L, 1, 1);
-    push_slot(L, 3, q->container);
-    push_now(L, g->host, q, 3, 4);
+    if (push_slot(L, 3, q->container) != LUA_TNIL) push_now(L, g->host, q, 3, 4);
     return 1;
 }
 

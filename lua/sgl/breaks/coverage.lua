@@ -6,6 +6,7 @@
 local api = require "sgl.api"
 local core = require "sgl.core"
 local events = require "sgl.emit"
+local json = require "sgl.json"
 local path = require "sgl.breaks.path"
 local picture = require "sgl.picture"
 
@@ -86,42 +87,27 @@ function coverage.segmented(self, first, fn, ...)
   return results
 end
 
-local ESCAPES = { ['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
-
-local function json(v)
-  if type(v) == "string" then
-    return '"' .. v:gsub('[%c"\\]', function(c)
-      return ESCAPES[c] or ("\\u%04x"):format(c:byte())
-    end) .. '"'
-  elseif type(v) ~= "table" then
-    return v == nil and "null" or tostring(v)
-  end
-  local items = {}
-  for i, item in ipairs(v) do items[i] = json(item) end
-  return "[" .. table.concat(items, ", ") .. "]"
+local function with_fields(fields, v)
+  return setmetatable({ fields = fields }, { __index = v })
 end
 
-local function object(fields, v, special)
-  local items = {}
-  for i, key in ipairs(fields) do
-    items[i] = ('"%s": %s'):format(key, (special and special[key] or json)(v[key]))
-  end
-  return "{" .. table.concat(items, ", ") .. "}"
-end
+local VALUE = { "id", "op", "composite", "type", "file", "line", "inputs", "cut" }
+local PATH = { "calls", "values", "more" }
 
-local function path_json(way)
+local function path_fields(way)
   local values = {}
-  for i, v in ipairs(way.values) do
-    values[i] = object({ "id", "op", "composite", "type", "file", "line", "inputs", "cut" }, v)
-  end
-  return ('{"calls": %s, "values": [%s], "more": %d}'):format(json(way.calls),
-    table.concat(values, ", "), way.more)
+  for i, v in ipairs(way.values) do values[i] = with_fields(VALUE, v) end
+  return { fields = PATH, calls = way.calls, values = values, more = way.more }
 end
 
 local FIELDS = { "code", "reason", "file", "line", "stack", "component", "action", "fix", "path" }
 
 --- The record of a break as one line of JSON.
-function coverage.line(record) return object(FIELDS, record, { path = path_json }) end
+function coverage.line(record)
+  local line = with_fields(FIELDS, record)
+  line.path = path_fields(record.path)
+  return json(line)
+end
 
 local Report = { __name = "sgl.coverage" }
 

@@ -120,17 +120,17 @@ end
 
 -- ---- steps
 
-local COLLECTIVES = { all_reduce = true, all_gather = true, reduce_scatter = true,
-                      all_to_all = true, broadcast = true }
-local BYTES = { bool = 1, u8 = 1, f16 = 2, bf16 = 2, i32 = 4, f32 = 4, i64 = 8, f64 = 8 }
+local bytes_of, is_collective = {}, {}
+for _, dtype in ipairs(core.dtypes()) do bytes_of[dtype.name] = dtype.bytes end
+for _, op in ipairs(core.ops()) do is_collective[op.name] = op.family == "comm" end
 
 -- The exchanges of a step: { op, type, bytes } in their order.
 local function schedule_of(step)
   local list, _, size = {}, core.job()
   if size == 1 then return list end
   for _, node in ipairs(step:graph("part"):nodes()) do
-    if COLLECTIVES[node.op] then
-      local bytes = BYTES[node.dtype]
+    if is_collective[node.op] then
+      local bytes = bytes_of[node.dtype]
       for _, d in ipairs(node.shape) do bytes = bytes * d end
       list[#list + 1] = { node.op, node.dtype .. api.shape_text(node.shape), bytes }
     end
@@ -155,7 +155,7 @@ local function function_of(self, entry)
       return fn
     end
   end
-  local fn = { step = self, entry = entry, name = self.name, calls = 0,
+  local fn = { step = self, entry = entry, name = self.name,
                prefix = #functions > 0 and #functions + 1 .. "/" or "" }
   functions[#functions + 1] = fn
   data.functions[#functions] = { name = tostring(self.name), graph = entry.program:graph():text(),

@@ -5,6 +5,7 @@
 -- Out:   a Report. The schema of the JSON is in docs/rollout.md.
 -- Holds: the page needs no other file and no network.
 local api = require "sgl.api"
+local json = require "sgl.json"
 
 local report = {}
 
@@ -78,32 +79,6 @@ end
 
 -- ---- JSON
 
-local ESCAPES = { ['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
-
-local function json_text(v)
-  return '"' .. v:gsub('[%c"\\]', function(c)
-    return ESCAPES[c] or ("\\u%04x"):format(c:byte())
-  end) .. '"'
-end
-
--- A value; numbers that JSON does not know are null. `fields` gives the order of an object.
-local function json(v)
-  if type(v) == "string" then return json_text(v) end
-  if type(v) == "number" then
-    return v == v and math.abs(v) < math.huge and ("%.17g"):format(v) or "null"
-  end
-  if type(v) ~= "table" then return tostring(v) end
-  local items = {}
-  if v.fields then
-    for i, key in ipairs(v.fields) do
-      items[i] = json_text(key) .. ": " .. json(v[key] == nil and "" or v[key])
-    end
-    return "{" .. table.concat(items, ", ") .. "}"
-  end
-  for i, item in ipairs(v) do items[i] = json(item) end
-  return "[" .. table.concat(items, ", ") .. "]"
-end
-
 local LINE, STAGE = { "name", "ok", "text" }, { "stage", "ranks", "ok", "seconds", "peak_bytes",
   "losses", "lines" }
 local TOP = { "schema", "script", "steps", "exact", "ready", "stages" }
@@ -116,7 +91,7 @@ end
 
 local function losses_of(s)
   local list = {}
-  for n, step in ipairs(s.record and s.record.steps or {}) do list[n] = step.loss or 0 / 0 end
+  for n, step in ipairs(s.record and s.record.steps or {}) do list[n] = step.loss or 0.0 / 0.0 end
   return list
 end
 

@@ -7,6 +7,7 @@
 --        not end by itself is ended by its time limit.
 local core = require "sgl.core"
 local pack = require "sgl.check.pack"
+local shell = require "sgl.shell"
 
 local stage = {}
 
@@ -33,8 +34,6 @@ function stage.parse(spec)
   return { spec = spec, ranks = ranks, plan = spec, title = spec }
 end
 
-local function quoted(word) return "'" .. word:gsub("'", "'\\''") .. "'" end
-
 -- This program itself: the shell's parent.
 local function program()
   local file <close> = io.popen "readlink /proc/$PPID/exe"
@@ -42,9 +41,9 @@ local function program()
 end
 
 local function command_of(c, s, main, options)
-  local words = { quoted(program()) }
+  local words = { shell.quote(program()) }
   local function add(...)
-    for _, w in ipairs { ... } do words[#words + 1] = quoted(tostring(w)) end
+    for _, w in ipairs { ... } do words[#words + 1] = shell.quote(tostring(w)) end
   end
   if s.plan then add("run", "-n", s.ranks, "--timeout", c.timeout, "--plan", s.plan) end
   if c.exact > 0 then add("--exact", c.exact) end
@@ -61,7 +60,7 @@ end
 --- Runs a stage; `resume` continues from the checkpoint of another one.
 function stage.run(c, s, resume)
   local folder = ("%s/%s%s"):format(c.folder, s.spec:gsub("%W", "-"), resume and "-resumed" or "")
-  assert(os.execute("mkdir -p " .. quoted(folder)))
+  assert(os.execute("mkdir -p " .. shell.quote(folder)))
   local main, options = folder .. "/main.lua", folder .. "/options"
   local file <close> = assert(io.open(main, "w"))
   file:write(MAIN)
@@ -72,10 +71,10 @@ function stage.run(c, s, resume)
     results = resume and resume.results })
   local started = core.clock()
   local log = folder .. "/output"
-  local ok, how, status = os.execute(("%s > %s 2>&1 < /dev/null"):format(
-    command_of(c, s, main, options), quoted(log)))
-  local out = { spec = s.spec, title = s.title, ranks = s.ranks, plan = s.plan, folder = folder,
-                status = ok and 0 or status, signal = how == "signal", output = read_all(log),
+  local ok, _, status = os.execute(("%s > %s 2>&1 < /dev/null"):format(
+    command_of(c, s, main, options), shell.quote(log)))
+  local out = { spec = s.spec, title = s.title, ranks = s.ranks, folder = folder,
+                status = ok and 0 or status, output = read_all(log),
                 seconds = core.clock() - started, records = {} }
   for rank = 0, s.ranks - 1 do
     out.records[rank + 1] = pack.read(("%s/rank%d"):format(folder, rank)) or nil

@@ -236,8 +236,9 @@ end
 local function call(self, ...)
   if core.capturing() or busy then return wrapped(self, ...) end
   local values = table.pack(...)
-  local entry = compile.captured(self, values)
-  if not entry or entry.broken or entry.failed or not changes_state(entry) then
+  -- What the capture raises, the call raises again, at its place and with what it leaves.
+  local captured, entry = pcall(compile.captured, self, values)
+  if not captured or not entry or entry.broken or not changes_state(entry) then
     return wrapped(self, ...)
   end
   -- No tail call: messages name the line that called the step.
